@@ -1,0 +1,37 @@
+"""The contract of everything that proposes kernels. One provider a file; this one holds what they share.
+
+An agent gets a prompt and returns the model's words. It writes no file of the tree, sees no repository, and its word on
+correctness counts for nothing: guard, policy and judge decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.records import Prompt, Reply
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to an agent."""
+
+    prompt: Prompt
+    stage: str  # "correct", ...
+    round: int  # 1, 2, 3 within the stage
+    folder: Path  # the attempt's folder in the run's record; an agent that talks through files does it here
+
+
+class Agent(Protocol):
+    """Whatever answers a prompt with a proposal."""
+
+    name: str
+
+    async def propose(self, request: Request) -> Reply:
+        """Answer the request.
+
+        Raises AgentError when no answer could be had, UsageError when the configuration cannot work (a wrong key,
+        an unknown model, recorded replies that have run out).
+        """
+        ...

@@ -1,0 +1,43 @@
+"""The errors of our own machinery, one small family.
+
+What a *candidate* does wrong is data (a `records.Status`), never one of these. The tree:
+
+    OrchestratorError            one line for the person, an exit code
+    ├── UsageError        (2)    what was given, what is allowed, what to do
+    └── Infrastructure    (3)    something of ours failed; says what to do about it
+        ├── AgentError           a model or its provider did not answer
+        ├── WorkspaceError       git or the file system refused
+        └── JudgeError           the judge died, spoke out of turn, or lacks what was required
+
+Imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+
+class OrchestratorError(Exception):
+    """Base of all errors that a person sees as one line."""
+
+    exit_code = 3
+
+
+class UsageError(OrchestratorError):
+    """The command line, a configuration file or an op folder asks for something that cannot be."""
+
+    exit_code = 2
+
+
+class InfrastructureError(OrchestratorError):
+    """Our machinery failed; never counted against a candidate."""
+
+
+class AgentError(InfrastructureError):
+    """A model provider could not be reached, refused, or sent something that is no answer."""
+
+
+class WorkspaceError(InfrastructureError):
+    """Git or the file system refused what a workspace needs."""
+
+
+class JudgeError(InfrastructureError):
+    """The judge could not give a verdict, and the reason is not the candidate's."""

@@ -1,0 +1,303 @@
+"""What crosses module lines: frozen records, and the rules that make a false one impossible to build.
+
+Owns the vocabulary (Status, Decision) and the shape of a run's record on disk. Owns no behaviour beyond checking its
+own consistency and turning itself into JSON. Imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+
+class Record:
+    """Base of every record: JSON with unknown fields refused, and NaN and infinities kept as strings."""
+
+    __pydantic_config__ = {"ser_json_inf_nan": "strings", "extra": "forbid"}  # pydantic's own name for it
+
+
+class Status(StrEnum):
+    """How an attempt ended. Everything but INFRASTRUCTURE is about the candidate."""
+
+    PASSED = "PASSED"
+    NO_CODE = "NO_CODE"  # the reply holds no code block
+    TAMPERED = "TAMPERED"  # the tree differs from the baseline in more than the kernel file
+    FORBIDDEN = "FORBIDDEN"  # the source says something that no honest kernel needs
+    FALLBACK = "FALLBACK"  # the host computes with torch instead of launching the kernel
+    COMPILE_ERROR = "COMPILE_ERROR"  # the file does not parse or import, or Triton refuses the kernel
+    RUNTIME_ERROR = "RUNTIME_ERROR"  # the call raised
+    CRASHED = "CRASHED"  # the process ended by itself: a signal, os._exit, too much memory, too many processes
+    TIMEOUT = "TIMEOUT"
+    WRONG_SHAPE = "WRONG_SHAPE"  # also: not a tensor, the wrong number of outputs, the wrong device or layout
+    WRONG_DTYPE = "WRONG_DTYPE"
+    WRONG_VALUES = "WRONG_VALUES"
+    OUT_OF_BOUNDS = "OUT_OF_BOUNDS"
+    INPUT_MUTATED = "INPUT_MUTATED"
+    NONDETERMINISTIC = "NONDETERMINISTIC"
+    LOW_PRECISION = "LOW_PRECISION"
+    INFRASTRUCTURE = "INFRASTRUCTURE"  # ours; never counted against the candidate
+
+
+class Decision(StrEnum):
+    """What becomes of a run."""
+
+    MERGE = "MERGE"
+    REWORK = "REWORK"
+    ABANDON = "ABANDON"
+    ESCALATE = "ESCALATE"
+    REJECT = "REJECT"
+    UNMEASURED = "UNMEASURED"
+
+
+@dataclass(frozen=True)
+class Finding(Record):
+    """One thing a rule found in a candidate's tree or source, written for whoever must repair it."""
+
+    status: Status
+    where: str  # "rmsnorm_triton.py:12", or a path in the tree
+    text: str  # what stands there, capped
+    message: str  # what is wrong with it
+    advice: str  # what to do instead
+
+
+@dataclass(frozen=True)
+class WrongElement(Record):
+    """One element that missed its tolerance."""
+
+    index: tuple[int, ...]
+    got: float
+    want: float
+
+
+@dataclass(frozen=True)
+class CaseResult(Record):
+    """One case of the sweep: one shape, dtype and scale, called once and compared in the judge."""
+
+    name: str
+    dims: dict[str, int]
+    dtype: str
+    scale: float
+    holdout: bool
+    status: Status
+    max_abs: float | None = None
+    max_rel: float | None = None
+    wrong: int = 0  # elements outside the tolerance
+    elements: int = 0
+    tolerance_ratio: float | None = None  # worst |got - want| / (atol + rtol |want|); <= 1 passes
+    first_wrong: tuple[WrongElement, ...] = ()
+    wrong_in: str = ""  # where the wrong elements lie, in words: "only the last column"
+    detail: str = ""  # for anything but PASSED: what happened, for whoever must repair it
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether this case passed."""
+        return self.status is Status.PASSED
+
+
+@dataclass(frozen=True)
+class SandboxPiece(Record):
+    """One piece of the confinement, and whether this machine gave it."""
+
+    name: str
+    held: bool
+    detail: str = ""  # when not held: what is missing, and what that lets through
+
+
+@dataclass(frozen=True)
+class Report(Record):
+    """The verdict on one attempt. Only the judge builds one that says PASSED."""
+
+    status: Status
+    message: str  # one line
+    detail: str = ""  # traceback tail or output, quoted and capped
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()  # grey things seen and allowed, said so that a person can disagree
+    cases: tuple[CaseResult, ...] = ()
+    expected_cases: int = 0
+    diagnosis: tuple[str, ...] = ()  # the pattern across failing cases, in words
+    device: str = ""  # "cpu, Triton's interpreter", "NVIDIA H200"
+    interpreted: bool = False
+    seed: int | None = None
+    nonce: str = ""
+    sandbox: tuple[SandboxPiece, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)  # start, import, cases, total
+    output: str = ""  # what the candidate printed, capped; never evidence
+
+    def __post_init__(self) -> None:
+        if self.status is not Status.PASSED:
+            return
+        if not self.cases or len(self.cases) != self.expected_cases:
+            raise ValueError(f"PASSED needs all {self.expected_cases} expected cases, got {len(self.cases)}")
+        if not all(case.passed for case in self.cases):
+            raise ValueError("PASSED with a case that did not pass")
+        if not self.nonce:
+            raise ValueError("PASSED without the job's nonce")
+        if self.findings:
+            raise ValueError("PASSED with a finding against the candidate")
+
+    @property
+    def passed(self) -> bool:
+        """Whether the attempt passed."""
+        return self.status is Status.PASSED
+
+    @property
+    def passed_cases(self) -> int:
+        """How many cases passed."""
+        return sum(case.passed for case in self.cases)
+
+    @classmethod
+    def rejected(cls, findings: tuple[Finding, ...], notes: tuple[str, ...] = ()) -> Report:
+        """The report of an attempt that was stopped before it ran, by the guard or the policy.
+
+        TAMPERED outranks FORBIDDEN, which outranks FALLBACK: the status names the worst of the findings.
+        """
+        order = [Status.TAMPERED, Status.FORBIDDEN, Status.FALLBACK, Status.COMPILE_ERROR]
+        worst = min((finding.status for finding in findings), key=order.index)
+        first = next(finding for finding in findings if finding.status is worst)
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        return cls(worst, f"{first.where}: {first.message}{more}", findings=findings, notes=notes)
+
+
+@dataclass(frozen=True)
+class Turn(Record):
+    """One message of a conversation. role is 'user' or 'assistant'."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Prompt(Record):
+    """What a model is asked: a fixed system text and the conversation so far, ending with a user's turn."""
+
+    system: str
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True)
+class Usage(Record):
+    """What one proposal cost. Unknown stays None: an agent that cannot count does not say zero."""
+
+    latency_s: float
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    requests: int = 1  # above 1 when the provider had to be asked again
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Reply(Record):
+    """What a model answered, unedited."""
+
+    text: str
+    model: str
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Attempt(Record):
+    """One proposal and what became of it."""
+
+    number: int
+    stage: str
+    round: int
+    agent: str
+    model: str
+    prompt_sha256: str
+    report: Report
+    usage: Usage
+    commit: str | None = None  # on the run's branch
+
+    @property
+    def status(self) -> Status:
+        """How it ended."""
+        return self.report.status
+
+
+@dataclass(frozen=True)
+class Measurement(Record):
+    """How fast a passed kernel is against the best of its baselines, measured side by side in one session."""
+
+    baseline: str
+    speedup_low: float  # 95 % interval of the geometric mean over shapes; above 1 the kernel is faster
+    speedup_high: float
+    slowest_shape: str
+    slowest_speedup: float
+    roofline_share: float  # of the ceiling measured in the same session, 0 to 1
+    noise: float  # spread of the baseline against itself, as a fraction
+    rungs_left: int
+    excluded_shapes: tuple[str, ...] = ()  # put outside the kernel's envelope, in words
+
+    def __post_init__(self) -> None:
+        if not 0 < self.speedup_low <= self.speedup_high:
+            raise ValueError(f"no interval: {self.speedup_low} to {self.speedup_high}")
+        if not 0 <= self.roofline_share <= 1:
+            raise ValueError("a time that beats the roofline is a fault of the measurement or a cheat")
+
+
+@dataclass(frozen=True)
+class Verdict(Record):
+    """The decision of a run and why, in one sentence."""
+
+    decision: Decision
+    reason: str
+
+
+@dataclass(frozen=True)
+class Run(Record):
+    """The record of one run of the loop on one op."""
+
+    id: str
+    op: str
+    branch: str
+    baseline: str  # commit
+    started: str  # ISO 8601, UTC
+    agent: str
+    attempts: tuple[Attempt, ...] = ()
+    best: int | None = None  # number of the best passed attempt
+    measurement: Measurement | None = None
+    verdict: Verdict | None = None
+    remarks: tuple[str, ...] = ()
+    error: str = ""  # our machinery's failure, when that ended the run
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.measurement is not None and self.best is None:
+            raise ValueError("a measurement without a passed attempt")
+        if self.best is not None and not self.attempts[self.best - 1].report.passed:
+            raise ValueError("the best attempt did not pass")
+
+    @property
+    def exit_code(self) -> int:
+        """0 accepted or, unmeasured, correct; 1 not accepted; 3 our machinery."""
+        if self.error or self.verdict is None:
+            return 3
+        return 0 if self.verdict.decision in (Decision.MERGE, Decision.UNMEASURED) else 1
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # not at import: `--help` does not need it
+
+    return TypeAdapter(kind)
+
+
+def to_json(record: Any, *, indent: int | None = 2) -> str:
+    """A record as JSON. NaN and infinities are written as strings, which `from_json` reads back."""
+    return _adapter(type(record)).dump_json(record, indent=indent).decode()
+
+
+def from_json(kind: type[T], text: str | bytes) -> T:
+    """The record that `to_json` wrote. Raises pydantic.ValidationError on anything else."""
+    record: T = _adapter(kind).validate_json(text)
+    return record
