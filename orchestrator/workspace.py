@@ -1,0 +1,326 @@
+"""One op's history: a bare git repository that no candidate and no agent can reach.
+
+Owns `<root>/<op>.git`: `main` with the baseline files and, once there is one, the champion and its DECISION.md; a
+branch `run/<id>` a run; a commit an attempt, rejected ones too. Written through git's plumbing (blob, tree, commit,
+ref), without work tree, index, filters or hooks, and without the person's own git configuration or environment. Refs
+move only under the op's lock and only from the value that was read, so runs side by side are safe.
+
+Does not judge what it stores, and keeps nothing that is not history (prompts, replies, reports: the run folder).
+Every refusal of git or the file system becomes a WorkspaceError here.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from filelock import FileLock, Timeout
+
+from orchestrator.errors import WorkspaceError
+from orchestrator.guard import lay_out, os_errors, printable, remove_tree
+
+LOCK_SECONDS = 120  # commits take milliseconds; longer means a stuck process
+
+_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*")
+_NOTHING = "0" * 40  # the old value of a ref that must not exist yet
+_MARK = "orchestrator.op"  # in the repository's own config: it is ours, and for this op
+_FILES = "Baseline-Files"  # trailer of a baseline commit: which names are the baseline
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.autocrlf": "false",
+    "commit.gpgSign": "false",
+    "gc.auto": "0",
+    "i18n.commitEncoding": "utf-8",
+}
+
+
+@contextmanager
+def attempt_folder(files: Mapping[str, bytes]) -> Iterator[Path]:
+    """A plain temporary folder that holds the files, removed afterwards whatever became of it."""
+    with os_errors("make a temporary folder"):
+        folder = Path(tempfile.mkdtemp(prefix="attempt-"))
+    try:
+        lay_out(files, folder)
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The repository of one op. `open` it; the constructor checks nothing."""
+
+    root: Path
+    op: str
+
+    @property
+    def path(self) -> Path:
+        """The bare repository."""
+        return self.root / f"{self.op}.git"
+
+    @classmethod
+    def open(cls, root: Path, op: str) -> Workspace:
+        """The op's workspace below root, made if there is none. Refuses a repository that is not ours."""
+        _check_name(op, "op")
+        workspace = cls(root.absolute(), op)
+        with os_errors(f"make {root}"):
+            workspace.root.mkdir(parents=True, exist_ok=True)
+        with workspace.locked():
+            if workspace.path.exists() or workspace.path.is_symlink():
+                workspace._refuse_foreign()
+            else:
+                workspace._create()
+        return workspace
+
+    def start_run(self, files: Mapping[str, bytes], run_id: str) -> RunBranch:
+        """Commits the baseline to main if it is not there, and starts the branch `run/<run_id>` at it.
+
+        A changed baseline is a new commit; a champion and its DECISION.md stay on main beside it.
+        """
+        for name in files:
+            _check_name(name, "file")
+        _check_name(run_id, "run")
+        entries = {name: self._blob(data) for name, data in files.items()}
+        with self.locked():
+            if self.tip(f"run/{run_id}"):
+                raise WorkspaceError(f"there is already a run {run_id} in {self.path}; choose another run id")
+            baseline = self._baseline(entries)
+            self._move(f"run/{run_id}", baseline, _NOTHING)
+        return RunBranch(self, f"run/{run_id}", baseline, MappingProxyType(dict(files)))
+
+    def open_run(self, run_id: str) -> RunBranch:
+        """The branch of a run started earlier."""
+        name = f"run/{run_id}"
+        tip = self.tip(name)
+        baseline, names = self._last_baseline(tip) if tip else ("", ())
+        if not baseline:
+            raise WorkspaceError(f"there is no run {printable(run_id)} in {self.path}")
+        return RunBranch(self, name, baseline, MappingProxyType(self._read_all(baseline, names)))
+
+    def read(self, name: str, branch: str = "main") -> bytes | None:
+        """A file at the tip of a branch (the champion on main), or None."""
+        tip = self.tip(branch)
+        blob = self._entries(tip).get(name) if tip else None
+        return self._git("cat-file", "blob", blob) if blob else None
+
+    def tip(self, branch: str) -> str:
+        """The commit a branch stands at, '' if there is no such branch."""
+        ref = f"refs/heads/{branch}"
+        lines = self._git("for-each-ref", "--format=%(objectname) %(refname)", ref).decode().splitlines()
+        return next((line.split()[0] for line in lines if line.split()[1] == ref), "")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the op's lock, which every move of a ref needs. Not reentrant."""
+        # A lock object each: threads of one process exclude each other like processes do.
+        lock = FileLock(self.root / f"{self.op}.lock", timeout=LOCK_SECONDS)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            message = f"another process has held {lock.lock_file} for {LOCK_SECONDS} s; see whether one hangs"
+            raise WorkspaceError(message) from error
+        except OSError as error:
+            raise WorkspaceError(f"cannot lock {lock.lock_file}: {error}; check the folder's rights") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _create(self) -> None:
+        """A marked empty repository, complete before it has its name: a crash leaves nothing half made."""
+        with os_errors(f"make {self.path}"):
+            new = Path(tempfile.mkdtemp(prefix=f".{self.op}-", dir=self.root))
+            _git(new, "init", "--quiet", "--bare", "--initial-branch=main", "--object-format=sha1", "--template=")
+            _git(new, "config", "--file", str(new / "config"), _MARK, self.op)
+            new.chmod(0o755)
+            new.rename(self.path)
+
+    def _refuse_foreign(self) -> None:
+        advice = "choose another --workspaces folder, or move it away"
+        config = self.path / "config"
+        if self.path.is_symlink() or not config.is_file() or not (self.path / "HEAD").is_file():
+            raise WorkspaceError(f"{self.path} is no repository of ours; {advice}")
+        settings = self._git("config", "--file", str(config), "--list", "-z").decode("utf-8", "replace").split("\0")
+        if f"{_MARK}\n{self.op}" not in settings or "core.bare\ntrue" not in settings:
+            raise WorkspaceError(f"{self.path} is not marked as the workspace of {self.op}; {advice}")
+        main = self.tip("main")
+        if main and not self._last_baseline(main)[0]:
+            raise WorkspaceError(f"main in {self.path} has a history that is not ours; {advice}")
+
+    def _baseline(self, entries: Mapping[str, str]) -> str:
+        """The commit on main whose baseline these entries are; a new one if they changed. Needs the lock."""
+        main = self.tip("main")
+        baseline, names = self._last_baseline(main) if main else ("", ())
+        old = self._entries(main) if main else {}
+        before = {name: old[name] for name in names}
+        if baseline and before == entries:
+            return baseline
+        kept = {name: blob for name, blob in old.items() if name not in names}
+        changed = sorted(name for name in {*before, *entries} if before.get(name) != entries.get(name))
+        subject = f"baseline{' changed' if baseline else ''}: {', '.join(changed)}"
+        trailers = {"Op": self.op, _FILES: " ".join(sorted(entries))}
+        commit = self._commit({**kept, **entries}, _message(subject, trailers), *([main] if main else []))
+        self._move("main", commit, main or _NOTHING)
+        return commit
+
+    def _last_baseline(self, commit: str) -> tuple[str, tuple[str, ...]]:
+        """The newest baseline commit at or before one, and its baseline's names; '' and () if there is none."""
+        layout = f"--format=%H %(trailers:key={_FILES},valueonly,separator=%x20)"
+        for line in self._git("log", "--first-parent", layout, commit, "--").decode().splitlines():
+            found, *names = line.split()
+            if names:
+                return found, tuple(names)
+        return "", ()
+
+    def _git(self, *args: str, stdin: bytes = b"") -> bytes:
+        return _git(self.path, *args, stdin=stdin)
+
+    def _blob(self, data: bytes) -> str:
+        return self._git("hash-object", "-w", "--no-filters", "--stdin", stdin=data).decode().strip()
+
+    def _entries(self, commit: str) -> dict[str, str]:
+        """Blob by name of a commit's tree, which is flat."""
+        lines = self._git("ls-tree", "-z", commit).decode().split("\0")[:-1]
+        return {line.split("\t", 1)[1]: line.split()[2] for line in lines}
+
+    def _read_all(self, commit: str, names: tuple[str, ...]) -> dict[str, bytes]:
+        entries = self._entries(commit)
+        return {name: self._git("cat-file", "blob", entries[name]) for name in names}
+
+    def _commit(self, entries: Mapping[str, str], message: str, *parents: str) -> str:
+        lines = "".join(f"100644 blob {blob}\t{name}\0" for name, blob in sorted(entries.items()))
+        tree = self._git("mktree", "-z", stdin=lines.encode()).decode().strip()
+        options = [word for parent in parents for word in ("-p", parent)]
+        return self._git("commit-tree", *options, "-F", "-", tree, stdin=message.encode()).decode().strip()
+
+    def _move(self, branch: str, to: str, old: str) -> None:
+        self._git("update-ref", "--no-deref", f"refs/heads/{branch}", to, old)
+
+
+@dataclass(frozen=True)
+class RunBranch:
+    """The branch of one run: the baseline it began at, and a commit an attempt."""
+
+    workspace: Workspace
+    name: str
+    baseline: str  # commit
+    files: Mapping[str, bytes]  # the baseline's
+
+    def lay_out(self, into: Path) -> None:
+        """Writes the baseline's files into an empty plain folder, for an attempt."""
+        lay_out(self.files, into)
+
+    def export(self, into: Path, kernel_name: str, kernel: bytes) -> None:
+        """Writes the baseline as git has it, plus the one kernel, into an empty plain folder, for the judge."""
+        self._check_free(kernel_name)
+        files = self.workspace._read_all(self.baseline, tuple(self.files))
+        lay_out({**files, kernel_name: kernel}, into)
+
+    def commit_attempt(self, kernel_name: str, kernel: bytes | None, subject: str, trailers: Mapping[str, str]) -> str:
+        """Commits one attempt, passed or not; None leaves the files as they were. Returns the commit."""
+        files = {} if kernel is None else {kernel_name: kernel}
+        return self._commit(files, _message(subject, trailers))
+
+    def commit_file(self, name: str, data: bytes, message: str) -> str:
+        """Commits one more file (DECISION.md). Returns the commit."""
+        return self._commit({name: data}, message)
+
+    def merge(self, commit_message: str) -> str:
+        """Merges what the run changed into main, as a commit with two parents. Returns it.
+
+        Refuses if the baseline on main is no longer the one this run was judged by, and if there is nothing to merge.
+        """
+        space = self.workspace
+        with space.locked():
+            main, tip = space.tip("main"), space.tip(self.name)
+            if space._last_baseline(main)[0] != self.baseline:
+                raise WorkspaceError(f"the baseline of {space.op} changed during {self.name}; judge the kernel again")
+            if tip in space._git("rev-list", main).decode().split():
+                raise WorkspaceError(f"{self.name} has nothing that is not on main already; look at `git log --all`")
+            # Only what the run changed: another run may have put a newer champion beside it meanwhile.
+            before, after = space._entries(self.baseline), space._entries(tip)
+            changed = {name: blob for name, blob in after.items() if before.get(name) != blob}
+            commit = space._commit({**space._entries(main), **changed}, commit_message, main, tip)
+            space._move("main", commit, main)
+        return commit
+
+    def _commit(self, files: Mapping[str, bytes], message: str) -> str:
+        for name in files:
+            self._check_free(name)
+        space = self.workspace
+        blobs = {name: space._blob(data) for name, data in files.items()}
+        with space.locked():
+            tip = space.tip(self.name)
+            if not tip:
+                raise WorkspaceError(f"the branch {self.name} is gone from {space.path}; start a new run")
+            commit = space._commit({**space._entries(tip), **blobs}, message, tip)
+            space._move(self.name, commit, tip)
+        return commit
+
+    def _check_free(self, name: str) -> None:
+        _check_name(name, "file")
+        if name in self.files:
+            raise WorkspaceError(f"{name} is part of the baseline and cannot be replaced; give it another name")
+
+
+def _check_name(name: str, kind: str) -> None:
+    """Names become paths and refs: letters, digits, and a little punctuation that is harmless in both."""
+    if not _NAME.fullmatch(name) or ".." in name or name.endswith((".", ".lock")) or name.lower() == ".git":
+        raise WorkspaceError(f"{printable(repr(name))} is no name for a {kind}; use letters, digits, '_', '-' and '.'")
+
+
+def _message(subject: str, trailers: Mapping[str, str]) -> str:
+    """A commit message: one line, then git trailers, each on one line whatever its value holds."""
+    lines = [f"{key}: {printable(value, 500)}".rstrip() for key, value in trailers.items()]
+    return "\n".join([printable(subject, 200), "", *lines]) + "\n"
+
+
+def _git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
+    """What one git command printed. The boundary at which git's refusals become errors of ours."""
+    try:
+        from git import Git, GitError  # not at import: it takes long, and fails where git is not installed
+    except ImportError as error:
+        raise WorkspaceError("git does not run here; install git and see that it is on PATH") from error
+    git = Git(repository)
+    git.update_environment(**_environment(repository))
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(stdin)
+            file.seek(0)
+            command = ["git", *args]
+            out = git.execute(command, istream=file, stdout_as_string=False, strip_newline_in_stdout=False)
+    except GitError as error:
+        said = printable(str(getattr(error, "stderr", "")).strip() or str(error), 300)
+        raise WorkspaceError(f"git {args[0]} failed in {repository}: {said}") from error
+    except OSError as error:
+        raise WorkspaceError(f"git {args[0]} could not run in {repository}: {error}") from error
+    if not isinstance(out, bytes):
+        raise WorkspaceError(f"git {args[0]} answered with {type(out).__name__} where bytes were asked for")
+    return out
+
+
+def _environment(repository: Path) -> dict[str, str]:
+    """Git as if nobody had configured it: what a person, or a git hook that started us, has set does not count."""
+    settings: dict[str, str] = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
+    for number, (key, value) in enumerate(_SETTINGS.items()):
+        settings |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    who = {"NAME": "orchestrator", "EMAIL": "orchestrator@localhost", "DATE": ""}
+    return settings | {
+        **{f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()},
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_PARAMETERS": "",
+        "GIT_DIR": str(repository),
+        "GIT_COMMON_DIR": str(repository),
+        "GIT_OBJECT_DIRECTORY": str(repository / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
+        "GIT_NAMESPACE": "",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
