@@ -245,7 +245,8 @@ def _line(line: bytes | None) -> str:
 
 def read_kernel(tree: Path, kernel: str) -> bytes | None:
     """The kernel's bytes, or None where there is no readable ordinary file. Above KERNEL_BYTES, one byte more only."""
-    return _read(tree / kernel, KERNEL_BYTES + 1)
+    with os_errors(f"read {kernel}"):
+        return _read(tree / kernel, KERNEL_BYTES + 1)
 
 
 def _read(path: Path, cap: int) -> bytes | None:
@@ -254,8 +255,11 @@ def _read(path: Path, cap: int) -> bytes | None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
     with os.fdopen(handle, "rb") as file:
-        return file.read(cap) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+        return file.read(cap)
 
 
 def lay_out(files: Mapping[str, bytes], into: Path) -> None:

@@ -11,6 +11,7 @@ Every refusal of git or the file system becomes a WorkspaceError here.
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -287,12 +288,13 @@ def _git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
     except ImportError as error:
         raise WorkspaceError("git does not run here; install git and see that it is on PATH") from error
     git = Git(repository)
-    git.update_environment(**_environment(repository))
+    environment = _environment(repository)
+    git.update_environment(**environment)
+    command = [*_without_strangers(environment), str(Git.GIT_PYTHON_GIT_EXECUTABLE), *args]
     try:
         with tempfile.TemporaryFile() as file:
             file.write(stdin)
             file.seek(0)
-            command = ["git", *args]
             out = git.execute(command, istream=file, stdout_as_string=False, strip_newline_in_stdout=False)
     except GitError as error:
         said = printable(str(getattr(error, "stderr", "")).strip() or str(error), 300)
@@ -305,22 +307,27 @@ def _git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
 
 
 def _environment(repository: Path) -> dict[str, str]:
-    """Git as if nobody had configured it: what a person, or a git hook that started us, has set does not count."""
-    settings: dict[str, str] = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
+    """Git as if nobody had configured it."""
+    settings = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
     for number, (key, value) in enumerate(_SETTINGS.items()):
         settings |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    who = {"NAME": "orchestrator", "EMAIL": "orchestrator@localhost", "DATE": ""}
+    who = {"NAME": "orchestrator", "EMAIL": "orchestrator@localhost"}
+    settings |= {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
     return settings | {
-        **{f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()},
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_CONFIG_PARAMETERS": "",
         "GIT_DIR": str(repository),
-        "GIT_COMMON_DIR": str(repository),
-        "GIT_OBJECT_DIRECTORY": str(repository / "objects"),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
-        "GIT_NAMESPACE": "",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
     }
+
+
+def _without_strangers(environment: Mapping[str, str]) -> list[str]:
+    """What to put before a command so that other git variables do not reach it: GitPython can add but not remove.
+
+    A git hook that starts us sets GIT_INDEX_FILE, GIT_WORK_TREE and more; only where git's own parts lie is kept.
+    """
+    kept = {*environment, "GIT_EXEC_PATH"}
+    strangers = [name for name in os.environ if name.startswith("GIT_") and name not in kept]
+    return ["env", *(f"--unset={name}" for name in strangers)] if strangers else []

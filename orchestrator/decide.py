@@ -1,0 +1,174 @@
+"""What becomes of a run: one pure function over what was judged and measured.
+
+Owns the decision table and its words. Measures nothing, reads no clock and no file, and knows no kernel: whoever calls
+it says what passed and how fast it was, and gets a decision with a reason that names the numbers.
+
+"Better" is said once, here: a speedup above 1 is a faster kernel. A speedup is believed by the lower end of its
+interval, and only beyond the margin: the machine's own noise, or the floor where that is larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orchestrator.records import Decision, Measurement, Record, Status, Verdict
+
+_REFUSED = frozenset({Status.TAMPERED, Status.FORBIDDEN, Status.FALLBACK})
+
+
+@dataclass(frozen=True)
+class Thresholds(Record):
+    """What counts as faster, as fast as the hardware allows, and as tried enough."""
+
+    margin_floor: float = 0.02  # a speedup within it of 1 is parity, however quiet the machine
+    roofline_share: float = 0.92  # from here on there is nothing worth gaining
+    parity_rungs: tuple[str, ...] = ("launch", "block")  # still parity after these stages: more will not help
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.margin_floor < 1:
+            raise ValueError(f"margin_floor is a fraction from 0 to below 1, not {self.margin_floor}")
+        if not 0 < self.roofline_share <= 1:
+            raise ValueError(f"roofline_share is a fraction above 0 and at most 1, not {self.roofline_share}")
+
+
+def decide(
+    last_status: Status | None,
+    passed: bool,
+    measurement: Measurement | None,
+    thresholds: Thresholds,
+    *,
+    unmeasured_reason: str,
+    rounds: int,
+    rungs_done: tuple[str, ...] = (),
+    persist: bool = False,
+) -> Verdict:
+    """The decision of a run and why. Always answers.
+
+    passed says whether some attempt passed; last_status is the last attempt's, None if there was none. measurement
+    is the best passed attempt's and counts only if one passed. rungs_done names the stages tried so far; persist goes
+    on at parity as long as there are rungs.
+    """
+    if not passed:
+        return _nothing_passed(last_status, rounds)
+    if measurement is None:
+        return Verdict(Decision.UNMEASURED, f"Correct, but not measured: {unmeasured_reason}.")
+    if not 0 <= measurement.noise < 1:  # NaN too: a margin of everything would let anything pass as not slower
+        reason = (
+            f"Correct, but not measured: noise of {measurement.noise:.0%} drowns any figure; find a quieter machine."
+        )
+        return Verdict(Decision.UNMEASURED, reason)
+    return _Weighed(measurement, thresholds, rungs_done, persist).verdict()
+
+
+def _nothing_passed(last_status: Status | None, rounds: int) -> Verdict:
+    if last_status is None:
+        return Verdict(Decision.ESCALATE, "Nothing was attempted, so nothing passed; a person should look why.")
+    within = f"Nothing passed within {rounds} round{'' if rounds == 1 else 's'}"
+    if last_status in _REFUSED:
+        return Verdict(Decision.REJECT, f"{within} and the last was refused as {last_status}.")
+    if last_status is Status.INFRASTRUCTURE:
+        return Verdict(Decision.ESCALATE, f"{within}, the last of which failed by a fault of ours.")
+    reason = f"{within}, the last ending in {last_status}: specification and implementation disagree; a person looks."
+    return Verdict(Decision.ESCALATE, reason)
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """A measurement against the thresholds: each property is one condition of the table."""
+
+    measurement: Measurement
+    thresholds: Thresholds
+    rungs_done: tuple[str, ...]
+    persist: bool
+
+    @property
+    def margin(self) -> float:
+        return max(self.measurement.noise, self.thresholds.margin_floor)
+
+    @property
+    def faster(self) -> bool:
+        return self.measurement.speedup_low >= 1 + self.margin
+
+    @property
+    def slower(self) -> bool:
+        return self.measurement.speedup_high < 1 - self.margin
+
+    @property
+    def not_slower(self) -> bool:
+        """Shown not to be slower, which is more than not shown to be."""
+        return self.measurement.speedup_low >= 1 - self.margin
+
+    @property
+    def every_shape_holds(self) -> bool:
+        """No shape inside the kernel's envelope is slower beyond the margin."""
+        return self.measurement.slowest_speedup >= 1 - self.margin
+
+    @property
+    def at_the_roofline(self) -> bool:
+        return self.measurement.roofline_share >= self.thresholds.roofline_share
+
+    @property
+    def settled(self) -> bool:
+        """Parity, and the rungs that could have changed it are behind us."""
+        parity = not self.faster and not self.slower
+        return parity and set(self.thresholds.parity_rungs) <= set(self.rungs_done)
+
+    def verdict(self) -> Verdict:
+        """The first row of the table that holds; the last one always does."""
+        exhausted = self.measurement.rungs_left <= 0
+        table: tuple[tuple[bool, Decision, Callable[[], str]], ...] = (
+            (self.faster and self.every_shape_holds, Decision.MERGE, self._why_faster),
+            (self.at_the_roofline and self.not_slower and self.every_shape_holds, Decision.MERGE, self._why_roofline),
+            (exhausted, Decision.ABANDON, self._why_abandon),
+            (self.settled and not self.persist, Decision.ABANDON, self._why_abandon),
+            (True, Decision.REWORK, self._why_rework),
+        )
+        return next(Verdict(decision, why()) for holds, decision, why in table if holds)
+
+    @property
+    def _figures(self) -> str:
+        m = self.measurement
+        return f"{m.speedup_low:.3f} to {m.speedup_high:.3f} times the speed of {m.baseline}"
+
+    @property
+    def _slowest(self) -> str:
+        return f"the slowest shape, {self.measurement.slowest_shape}, at {self.measurement.slowest_speedup:.3f} times"
+
+    @property
+    def _roofline(self) -> str:
+        return f"{self.measurement.roofline_share:.1%} of the roofline"
+
+    @property
+    def _margin(self) -> str:
+        return f"the margin of {self.margin:.1%}"
+
+    def _why_faster(self) -> str:
+        return f"Faster: {self._figures}, beyond {self._margin}, {self._slowest}{self._envelope()}."
+
+    def _why_roofline(self) -> str:
+        share = f"{self._roofline} (enough from {self.thresholds.roofline_share:.0%})"
+        return f"As fast as the hardware allows: {share} and {self._figures}, {self._slowest}{self._envelope()}."
+
+    def _why_rework(self) -> str:
+        left = self.measurement.rungs_left
+        rungs = f"{left} rung{'' if left == 1 else 's'} left to try"
+        return f"{self._state()}: {self._figures} at {self._roofline}, {self._slowest}; {rungs}."
+
+    def _why_abandon(self) -> str:
+        tried = f"after {', '.join(self.rungs_done) or 'the first stage only'}"
+        return f"{self._state()} {tried}: {self._figures} at {self._roofline}, {self._slowest}; {self._would_pay()}."
+
+    def _state(self) -> str:
+        if self.faster:
+            return "Faster on the whole but slower somewhere"
+        return "Slower" if self.slower else f"Parity within {self._margin}"
+
+    def _would_pay(self) -> str:
+        if self.faster:
+            return "it would pay if that shape were put outside the kernel's envelope"
+        return f"it would pay from {1 + self.margin:.3f} times on"
+
+    def _envelope(self) -> str:
+        outside = self.measurement.excluded_shapes
+        return f"; outside its envelope: {', '.join(outside)}" if outside else ""
