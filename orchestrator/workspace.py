@@ -83,6 +83,8 @@ class Workspace:
 
         A changed baseline is a new commit; a champion and its DECISION.md stay on main beside it.
         """
+        if not files:
+            raise WorkspaceError(f"a run of {self.op} needs a baseline, and no file was given")
         for name in files:
             _check_name(name, "file")
         _check_name(run_id, "run")
@@ -272,7 +274,7 @@ class RunBranch:
 def _check_name(name: str, kind: str) -> None:
     """Names become paths and refs: letters, digits, and a little punctuation that is harmless in both."""
     if not _NAME.fullmatch(name) or ".." in name or name.endswith((".", ".lock")) or name.lower() == ".git":
-        raise WorkspaceError(f"{printable(repr(name))} is no name for a {kind}; use letters, digits, '_', '-' and '.'")
+        raise WorkspaceError(f"{printable(repr(name))} is no {kind} name; use letters, digits, '_', '-' and '.'")
 
 
 def _message(subject: str, trailers: Mapping[str, str]) -> str:

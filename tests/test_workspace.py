@@ -279,13 +279,19 @@ def test_a_run_id_is_used_once(space: Workspace) -> None:
         space.start_run(FILES, "r1")
 
 
+def test_a_run_needs_a_baseline(space: Workspace) -> None:
+    with pytest.raises(WorkspaceError, match="needs a baseline"):
+        space.start_run({}, "r1")
+    assert space.tip("main") == ""
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "../x", "a b", "-x", "x.lock", "a..b", "x\n", "x."])
 def test_names_that_are_no_names(space: Workspace, tmp_path: Path, name: str) -> None:
-    with pytest.raises(WorkspaceError, match="is no name for a run"):
+    with pytest.raises(WorkspaceError, match="is no run name"):
         space.start_run(FILES, name)
-    with pytest.raises(WorkspaceError, match="is no name for a op"):
+    with pytest.raises(WorkspaceError, match="is no op name"):
         Workspace.open(tmp_path, name)
-    with pytest.raises(WorkspaceError, match="is no name for a file"):
+    with pytest.raises(WorkspaceError, match="is no file name"):
         space.start_run({**FILES, name: b""}, "r1")
 
 
@@ -315,11 +321,22 @@ def test_a_root_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_never_released(space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever moves a ref waits for the op's lock, and does not wait for ever."""
     monkeypatch.setattr(workspace, "LOCK_SECONDS", 0.1)
     run = space.start_run(FILES, "r1")
-    with FileLock(space.root / "rmsnorm.lock"), pytest.raises(WorkspaceError, match="another process has held"):
-        run.commit_attempt(KERNEL, b"x", "attempt 1", {})
-    run.commit_attempt(KERNEL, b"x", "attempt 1", {})
+    moves = (
+        lambda: run.commit_attempt(KERNEL, b"x", "attempt 1", {}),
+        lambda: run.commit_file("DECISION.md", b"x", "decision"),
+        lambda: run.merge("merge"),
+        lambda: space.start_run(FILES, "r2"),
+        lambda: Workspace.open(space.root, "rmsnorm"),
+    )
+    with FileLock(space.root / "rmsnorm.lock"):
+        for move in moves:
+            with pytest.raises(WorkspaceError, match="another process has held"):
+                move()
+    for move in moves:
+        move()
 
 
 # --- the person's git does not count --------------------------------------------------------------------------------
@@ -370,6 +387,24 @@ def test_configuration_hooks_and_environment_of_the_person_do_not_count(
     assert "2001" not in git(space, "log", "--format=%ad")
     assert not (tmp_path / "hook-ran").exists()
     assert sorted(other.rglob("*")) == before
+
+
+def test_a_broken_configuration_of_the_person_does_not_stop_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".gitconfig").write_text("[broken\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path))
+        space = Workspace.open(tmp_path / "workspaces", "rmsnorm")
+        space.start_run(FILES, "r1")
+    assert tree_of(space, "main") == FILES
+
+
+def test_hooks_in_the_repository_itself_are_not_run(space: Workspace, tmp_path: Path) -> None:
+    hook = space.path / "hooks" / "reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hook-ran\nexit 1\n")
+    hook.chmod(0o755)
+    space.start_run(FILES, "r1")
+    assert not (tmp_path / "hook-ran").exists()
 
 
 # --- several at once ------------------------------------------------------------------------------------------------
