@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -86,6 +85,7 @@ class CaseResult(Record):
     scale: float
     holdout: bool
     status: Status
+    parameters: dict[str, float] = field(default_factory=dict)
     max_abs: float | None = None
     max_rel: float | None = None
     wrong: int = 0  # elements outside the tolerance
@@ -168,6 +168,47 @@ class Report(Record):
 
 
 @dataclass(frozen=True)
+class Limits(Record):
+    """What one candidate may take. Compiling happens within a call: one that meets new shapes gets both limits."""
+
+    import_s: float = 60
+    compile_s: float = 120
+    call_s: float = 60
+    total_s: float = 900
+    memory_mb: int = 16384
+    processes: int = 64
+    scratch_mb: int = 2048
+    arena_mb: int = 1024  # of each buffer that judge and candidate share
+
+
+@dataclass(frozen=True)
+class Job(Record):
+    """One attempt for the judge: a folder with the pristine test files and the one kernel file."""
+
+    id: str
+    nonce: str
+    folder: str  # absolute; of it, the candidate may read the kernel file and write in scratch/, nothing else
+    op: str
+    kernel: str  # file name
+    function: str
+    arguments: tuple[str, ...]  # the entry's tensors, in order
+    parameters: dict[str, float]  # its other parameters and their defaults
+    quick: bool | None = None  # None: quick without a GPU, full with one
+    seed: int | None = None  # None: a fresh one
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Judging(Record):
+    """Where verdicts are made: what a prompt and a record say of it."""
+
+    device: str  # "NVIDIA H200", "CPU, Triton's interpreter"
+    interpreted: bool
+    versions: dict[str, str]  # python, torch, triton, driver
+    sandbox: tuple[SandboxPiece, ...]
+
+
+@dataclass(frozen=True)
 class Turn(Record):
     """One message of a conversation. role is 'user' or 'assistant'."""
 
@@ -231,7 +272,7 @@ class Measurement(Record):
     baseline: str
     speedup_low: float  # 95 % interval of the geometric mean over shapes; above 1 the kernel is faster
     speedup_high: float
-    slowest_shape: str
+    slowest_shape: str  # within the envelope: excluded shapes do not count
     slowest_speedup: float
     roofline_share: float  # of the ceiling measured in the same session, 0 to 1
     noise: float  # spread of the baseline against itself, as a fraction
@@ -243,6 +284,8 @@ class Measurement(Record):
             raise ValueError(f"no interval: {self.speedup_low} to {self.speedup_high}")
         if not 0 <= self.roofline_share <= 1:
             raise ValueError("a time that beats the roofline is a fault of the measurement or a cheat")
+        if not 0 <= self.noise < 1:
+            raise ValueError(f"noise of {self.noise} drowns any figure")
 
 
 @dataclass(frozen=True)
@@ -285,7 +328,6 @@ class Run(Record):
         return 0 if self.verdict.decision in (Decision.MERGE, Decision.UNMEASURED) else 1
 
 
-@cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter  # not at import: `--help` does not need it
 

@@ -1,0 +1,23 @@
+"""The contract of whatever runs judge jobs. One way a file; nothing outside it knows where a job runs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from orchestrator.records import Job, Judging, Report
+
+
+class Executor(Protocol):
+    """Runs judge jobs somewhere."""
+
+    async def start(self) -> Judging:
+        """Get ready; returns where verdicts will be made. Raises JudgeError."""
+        ...
+
+    async def judge(self, job: Job) -> Report:
+        """The verdict on one attempt. Raises JudgeError when there can be none and the candidate is not the reason."""
+        ...
+
+    async def close(self) -> None:
+        """End everything that was started. Safe to call twice."""
+        ...

@@ -58,7 +58,7 @@ class _Output:
         self._thread.start()
 
     def _drain(self) -> None:
-        with open(self._descriptor, "rb", buffering=0) as pipe:
+        with os.fdopen(self._descriptor, "rb", buffering=0) as pipe:
             while chunk := pipe.read(1 << 16):
                 self.total_bytes += len(chunk)
                 room = _OUTPUT_HALF_BYTES - len(self._head)
@@ -220,7 +220,7 @@ class ForkServer:
 def _read_to_end(descriptor: int, within_s: float) -> bytes:
     """What a pipe carries until all writers have closed it; what there is by then when that takes too long."""
     deadline, text = time.monotonic() + within_s, b""
-    with open(descriptor, "rb", buffering=0) as pipe:
+    with os.fdopen(descriptor, "rb", buffering=0) as pipe:
         while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
             if not (chunk := pipe.read(1 << 16)):
                 break

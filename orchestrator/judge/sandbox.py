@@ -5,9 +5,10 @@ is reported, never passed over; whether to go on without it is the caller's deci
 forked from a process that has torch loaded, before any of the candidate's code.
 
 What stays open with every piece held, because nothing here covers it:
-  - names, sizes and times of files anywhere (stat), and the command lines of other processes (/proc/PID/cmdline);
-  - memory in a file that no process has mapped is in nobody's resident size; what meets it is the kernel's OOM killer,
-    which takes the candidate first.
+  - names, sizes and times of files anywhere, and which processes exist (stat);
+  - shared memory that no process has mapped any more is in nobody's resident size; what meets it is the kernel's OOM
+    killer, which takes the candidate first;
+  - a file deleted while open takes space that no walk through scratch sees, until the candidate ends.
 No PID namespace: CUDA fails in one. No change of user: an interpreter under a home of mode 700 could not import.
 """
 
@@ -58,7 +59,7 @@ class Confinement:
 
     scratch: Path  # the only place it may write; exists, and is the caller's to remove
     readable: tuple[Path, ...] = ()  # beyond `readable_paths()`
-    device: bool = False  # a GPU is used: its nodes and /dev/shm are opened, and address space is not limited
+    device: bool = False  # a GPU is used: its nodes are opened, and address space is not limited
     limits: Limits = field(default_factory=Limits)
 
     def to_json(self) -> dict[str, Any]:
@@ -193,8 +194,10 @@ def _set_limits(spec: Confinement) -> None:
 def _lower(kind: int, soft: int, hard: int | None = None) -> None:
     """Sets a limit, never above what was inherited: raising needs a capability."""
     ceiling = resource.getrlimit(kind)[1]
-    wanted = (soft, soft if hard is None else hard)
-    resource.setrlimit(kind, wanted if ceiling == resource.RLIM_INFINITY else tuple(min(v, ceiling) for v in wanted))
+    hard = soft if hard is None else hard
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(kind, (soft, hard))
 
 
 def _tasks_of_user() -> int:
@@ -252,13 +255,22 @@ def _rules(spec: Confinement) -> Iterator[Rule]:
     for path in (*readable_paths(), *spec.readable):
         plain = any(path.is_relative_to(root) for root in _NO_EXECUTE)
         yield Rule(path, READ if plain else READ | Right.EXECUTE)
-    for node in surroundings.plain_devices():
+    for node in surroundings.PLAIN_DEVICES:
         yield Rule(node, Right.READ_FILE | Right.WRITE_FILE)
     if spec.device:
-        yield Rule(Path("/dev"), Right.READ_DIR)
+        yield from _device_rules()
+
+
+def _device_rules() -> Iterator[Rule]:
+    """What a GPU needs. Seen on an H200: CUDA wants its nodes with ioctl, and to name its threads through its own /proc.
+
+    It does not need /dev/shm, where other programs' shared memory lies; ROCm's runtime does.
+    """
+    for node in surroundings.gpu_devices():
+        yield Rule(node, _DEVICE_RIGHTS)
+    yield Rule(Path("/proc/self/task"), Right.WRITE_FILE | Right.TRUNCATE)
+    if Path("/dev/kfd").exists():
         yield Rule(Path("/dev/shm"), _SCRATCH_RIGHTS)
-        for node in surroundings.gpu_devices():
-            yield Rule(node, _DEVICE_RIGHTS)
 
 
 def _system_calls() -> SandboxPiece:

@@ -1,7 +1,7 @@
-"""A filter over system calls for what Landlock leaves open: what changes or reaches things outside without opening a file.
+"""A filter over system calls for what Landlock leaves open: reaching or changing things without opening a file.
 
-Without it, a process of the same user may still chmod the user's files, connect to a socket with a path (Docker's, say),
-send UDP, set the judge's limits or CPU affinity, attach its System V memory, or open a namespace of its own.
+Without it, a process of the same user may still chmod the user's files, connect to a socket with a path (Docker's,
+say), send UDP, set the judge's limits or CPU affinity, attach its System V memory, or open a namespace of its own.
 Owns the list and the filter's code. It is a list of refusals, not of permissions: CUDA, ROCm, gcc and ptxas must run.
 """
 
@@ -50,7 +50,9 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
     "sched_setattr": (314, 274),
-    # memory and messages shared by a key or a name
+    # memory and messages shared by a key or a name, or counted in nobody's resident size
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
     "shmget": (29, 194),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -113,7 +115,7 @@ def supported() -> bool:
 
 
 def refuse() -> None:
-    """Puts the filter on the calling thread and all it starts. Needs no_new_privs. OSError where the kernel has none."""
+    """Puts the filter on the calling thread and all it starts. Needs no_new_privs; OSError without kernel support."""
     linux.install_filter(_program(*_ARCHITECTURES[platform.machine()]))
 
 

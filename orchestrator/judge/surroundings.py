@@ -15,14 +15,16 @@ from pathlib import Path
 
 from orchestrator.judge import linux
 
-SYSTEM = tuple(map(Path, ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix/store", "/sys", "/proc")))
+_SYSTEM = tuple(map(Path, ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix/store")))
+# Not /sys/kernel: root, even without capabilities, owns what debugfs and tracefs show there.
+_SYS = ("bus", "class", "dev", "devices", "module", "fs/cgroup", "kernel/mm")
 _DRIVERS = ("/usr/local/nvidia", "/usr/local/cuda", "/usr/lib/wsl", "/run/opengl-driver", "/run/nvidia/driver")
 _DRIVER_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH", "TRITON_LIBCUDA_PATH")
 _ETC = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "passwd", "group", "nsswitch.conf", "alternatives"),
     *("nvidia", "amd-release", "os-release"),
 )
-_PLAIN_DEVICES = tuple(map(Path, ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")))
+PLAIN_DEVICES = tuple(map(Path, ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")))
 _GPU_DEVICES = ("nvidia*", "nvidia-caps/*", "nvidia-caps-imex-channels/*", "kfd", "dri/render*", "dxg")
 
 KEPT_VARIABLES = (
@@ -43,17 +45,22 @@ def readable_paths() -> tuple[Path, ...]:
     prefixes; other entries of sys.path are not granted.
     """
     private = _private()
-    granted = [*_interpreter(), *_installed()]
-    wide = [*SYSTEM, *_drivers()]
-    paths = [*granted, *(part for root in wide for part in _without(root, private))]
-    return tuple(dict.fromkeys([*paths, *(Path("/etc") / name for name in _ETC)]))
+    wide = [*_SYSTEM, *_drivers()]
+    paths = [*_interpreter(), *_installed(), *(part for root in wide for part in _without(root, private))]
+    paths += [*(Path("/etc") / name for name in _ETC), *(Path("/sys") / name for name in _SYS), *_proc()]
+    return tuple(dict.fromkeys(paths))
+
+
+def _proc() -> Iterator[Path]:
+    """Everything in /proc but other processes: their command lines may hold anything. "self" is the caller."""
+    yield from (entry for entry in sorted(Path("/proc").iterdir()) if not entry.name.isdecimal())
 
 
 def _interpreter() -> Iterator[Path]:
     for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix):
         path = Path(prefix)
-        # An interpreter installed straight into "/usr" is covered by SYSTEM, less what is private there.
-        if not any(path.is_relative_to(root) for root in SYSTEM):
+        # An interpreter installed straight into "/usr" is covered by _SYSTEM, less what is private there.
+        if not any(path.is_relative_to(root) for root in _SYSTEM):
             yield path
 
 
@@ -88,11 +95,6 @@ def _without(root: Path, private: Iterable[Path]) -> Iterator[Path]:
     with suppress(OSError):
         for child in resolved.iterdir():
             yield from _without(child, private)
-
-
-def plain_devices() -> tuple[Path, ...]:
-    """Device nodes that any program may need."""
-    return _PLAIN_DEVICES
 
 
 def gpu_devices() -> tuple[Path, ...]:

@@ -218,9 +218,9 @@ def _close_all_but(kept: Iterable[int]) -> None:
 
 def _standard_streams() -> None:
     """Fresh Python streams: those of the judge may be replaced, or hold text that is not ours to print."""
-    sys.stdin = sys.__stdin__ = open(0, closefd=False)  # noqa: SIM115  lives as long as the process
-    sys.stdout = sys.__stdout__ = open(1, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
-    sys.stderr = sys.__stderr__ = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
     faulthandler.enable(2)  # a segfault leaves its traceback in the output; also forgets an older descriptor
 
 

@@ -1,0 +1,175 @@
+"""The command line: parse, load, call, show, exit code. Everything heavy is imported where it is used.
+
+Exit codes: 0 accepted (or, where nothing can be measured, correct), 1 not accepted, 2 usage or configuration, 3 our
+machinery, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator import __version__
+from orchestrator.errors import OrchestratorError, UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.config import Settings
+    from orchestrator.ops import Op
+    from orchestrator.records import Run
+    from orchestrator.terminal import Terminal
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def run(
+    context: typer.Context,
+    op: Annotated[str | None, typer.Option(help="The op to write a kernel for; `ops` lists them.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model to ask. [default: the agent's own]")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Proposals before it is given up. [default: 3]")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where to judge: auto, gpu or cpu (Triton's interpreter). [default: auto]")
+    ] = None,
+    quick: Annotated[
+        bool | None,
+        typer.Option("--quick/--full", help="The quick subset, or all cases. [default: quick without a GPU]"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat a verdict's values. [default: fresh]")] = None,
+    require_sandbox: Annotated[
+        bool, typer.Option("--require-sandbox", help="Refuse to run where a piece of the confinement is missing.")
+    ] = False,
+    workspaces: Annotated[Path, typer.Option(help="Where repositories and runs are kept.")] = Path("workspaces"),
+    config: Annotated[Path | None, typer.Option(help="A YAML file of settings over the defaults.")] = None,
+    override: Annotated[
+        list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the first prompt and stop.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the run's record as JSON; progress goes to stderr.")
+    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """A language model writes a Triton kernel; a judge decides whether it may stay.
+
+    python -m orchestrator --op rmsnorm
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if version:
+        typer.echo(f"orchestrator {__version__}")
+        return
+    if op is None:
+        raise UsageError("nothing to do: give --op NAME; `python -m orchestrator ops` lists the ops")
+    given: dict[str, dict[str, Any]] = {
+        "agent": {"name": agent, "model": model},
+        "loop": {"rounds": rounds},
+        "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None},
+    }
+    raise typer.Exit(_run(op, _settings(config, override, given), workspaces, dry_run=dry_run, as_json=json))
+
+
+@app.command("ops")
+def list_ops() -> None:
+    """List the ops there are."""
+    from orchestrator import ops
+
+    for name in ops.names(_ops_root()):
+        typer.echo(f"{name:<24} {ops.load(name, _ops_root()).spec.title}")
+
+
+def main() -> None:
+    """The entry point: an error of ours is one line and its exit code; only a bug shows a traceback."""
+    try:
+        app()
+    except OrchestratorError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+def _ops_root() -> Path:
+    from orchestrator import resources
+
+    return resources.shipped("configs") / "ops"
+
+
+def _settings(config: Path | None, override: list[str] | None, given: dict[str, dict[str, Any]]) -> Settings:
+    from orchestrator import config as configuration
+
+    flags = {
+        section: {key: value for key, value in values.items() if value is not None} for section, values in given.items()
+    }
+    return configuration.load(config, tuple(override or ()), flags)
+
+
+def _run(name: str, settings: Settings, workspaces: Path, *, dry_run: bool, as_json: bool) -> int:
+    from rich.console import Console
+
+    from orchestrator import ops, records
+    from orchestrator.terminal import Terminal
+
+    op = ops.load(name, _ops_root())
+    terminal = Terminal(Console(stderr=as_json))
+    try:
+        if dry_run:
+            return asyncio.run(_dry_run(op, settings, workspaces))
+        finished = asyncio.run(_loop(op, settings, workspaces, terminal))
+    except KeyboardInterrupt:
+        terminal.close()
+        typer.echo(f"interrupted; the record so far is in {workspaces / 'runs'}", err=True)
+        return 130
+    finally:
+        terminal.close()
+    if as_json:
+        typer.echo(records.to_json(finished))
+    return finished.exit_code
+
+
+async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
+    from orchestrator.agents.choose import choose
+    from orchestrator.executors.local import LocalExecutor
+    from orchestrator.loop import run_op
+
+    agent, why = choose(
+        settings.agent.name,
+        op_recorded=op.recorded,
+        single_op=True,
+        options=settings.agent.options(),
+        announce=terminal.say,
+    )
+    terminal.say(why)
+    executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
+    try:
+        return await run_op(op, agent, executor, settings, workspaces, terminal)
+    finally:
+        await executor.close()
+
+
+async def _dry_run(op: Op, settings: Settings, workspaces: Path) -> int:
+    from orchestrator.agents.render import render
+    from orchestrator.executors.local import LocalExecutor
+    from orchestrator.prompts import Prompts
+
+    executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
+    try:
+        judging = await executor.start()
+    finally:
+        await executor.close()
+    typer.echo(render(Prompts(op, judging, settings.loop.rounds).generate()))
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""The settings of a run: defaults from configs/default.yaml, then the person's file, the environment, and -c overrides.
+
+Owns their names, types and precedence. Holds no secrets: API keys are read by the agents that need them. Unknown keys
+are errors, with the nearest known name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+
+from orchestrator import resources
+from orchestrator.agents.choose import AgentOptions
+from orchestrator.decide import Thresholds
+from orchestrator.errors import UsageError
+from orchestrator.records import Limits
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LoopSettings(_Section):
+    """How long to try."""
+
+    rounds: Annotated[int, Field(ge=1, le=20)] = 3
+    stages: tuple[Literal["correct"], ...] = ("correct",)
+
+
+class AgentSettings(_Section):
+    """Who proposes kernels, and how it is asked."""
+
+    name: str = "auto"
+    model: str | None = None
+    temperature: float | None = None
+    max_tokens: Annotated[int, Field(ge=1)] = 32000
+    reasoning_effort: str | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 900
+    max_tries: Annotated[int, Field(ge=1)] = 6
+    prices: Path | None = None
+    inbox_timeout_s: float | None = None
+
+    def options(self) -> AgentOptions:
+        """What the agents' own module takes: all of these but the name."""
+        return AgentOptions(**self.model_dump(exclude={"name"}))
+
+
+class JudgeSettings(_Section):
+    """Where and how strictly attempts are judged."""
+
+    device: Literal["auto", "gpu", "cpu"] = "auto"
+    quick: bool | None = None
+    require_sandbox: bool = False
+    seed: int | None = None
+    limits: Limits = Limits()
+
+
+class Settings(BaseSettings):
+    """One run's settings, resolved."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, env_prefix="ORCHESTRATOR_", env_nested_delimiter="__"
+    )
+
+    loop: LoopSettings = LoopSettings()
+    agent: AgentSettings = AgentSettings()
+    judge: JudgeSettings = JudgeSettings()
+    decision: Thresholds = Thresholds()
+
+
+def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:
+    """The resolved settings. `overrides` are "section.key=value" texts; `flags`, a nested mapping, outranks all."""
+    given = _merged([_override(text) for text in overrides] + ([flags] if flags else []))
+    files = [resources.shipped("configs") / "default.yaml", *([_readable(file)] if file else [])]
+
+    class Resolved(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            layers = [YamlConfigSettingsSource(settings_cls, yaml_file=path) for path in reversed(files)]
+            return (init_settings, env_settings, *layers)
+
+    try:
+        return Resolved(**given)
+    except ValidationError as error:
+        raise UsageError(_explained(error)) from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def dump(settings: Settings) -> str:
+    """The resolved settings as YAML, for a run's record."""
+    return yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False)
+
+
+def _override(text: str) -> dict[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"-c {text!r}: expected section.key=value, such as loop.rounds=2")
+    try:
+        parsed = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise UsageError(f"-c {text!r}: the value is not YAML: {' '.join(str(error).split())}") from error
+    for part in reversed(key.strip().split(".")):
+        parsed = {part: parsed}
+    return dict(parsed)
+
+
+def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Nested mappings laid over each other, the later ones on top."""
+    result: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            both = isinstance(value, dict) and isinstance(result.get(key), dict)
+            result[key] = _merged([result[key], value]) if both else value
+    return result
+
+
+def _readable(file: Path) -> Path:
+    if not file.is_file():
+        raise UsageError(f"--config {file}: no such file")
+    return file
+
+
+def _explained(error: ValidationError) -> str:
+    """The first problem in one line, with the nearest known key where the key is unknown."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] not in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"setting {where}: {first['msg']}, got {first['input']!r}"
+    known = _known_keys(Settings.model_fields)
+    close = difflib.get_close_matches(where, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
+    return f"setting {where} is unknown{hint}"
+
+
+def _known_keys(fields: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """The dotted names of all settings; `fields` are those of a model or of a dataclass."""
+    keys: list[str] = []
+    for name, field in fields.items():
+        kind = getattr(field, "annotation", None)
+        inner = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", None)
+        keys += _known_keys(inner, f"{prefix}{name}.") if inner else [prefix + name]
+    return keys

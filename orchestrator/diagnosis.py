@@ -1,0 +1,125 @@
+"""What the failing cases of a sweep have in common, in words for whoever must repair the kernel.
+
+Pure: case results in, sentences out. Classifies; it never loosens anything, and a near miss is a miss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from orchestrator.records import CaseResult, Status
+
+HALF = ("float16", "bfloat16")
+NEAR = 2.0  # times the tolerance
+
+
+def diagnose(cases: Sequence[CaseResult]) -> tuple[str, ...]:
+    """The patterns that hold for all failing cases (and for no passing one where that is what makes it a pattern)."""
+    failed = [case for case in cases if not case.passed]
+    if not failed:
+        return ()
+    passed = [case for case in cases if case.passed]
+    wrong = [case for case in failed if case.status is Status.WRONG_VALUES]
+    if sentence := _parameter_ignored(failed, passed):
+        return (sentence,)
+    return tuple(
+        sentence
+        for sentence in (
+            _only_one_kind(failed, passed, "dtype", lambda case: case.dtype),
+            _only_one_kind(failed, passed, "scale", lambda case: f"{case.scale:g}"),
+            _only_holdouts(failed, passed),
+            _not_powers_of_two(failed, passed),
+            _beyond_a_size(failed, passed),
+            _promotion(wrong),
+            _near(wrong),
+            _place(wrong),
+        )
+        if sentence
+    )
+
+
+def _only_one_kind(
+    failed: Sequence[CaseResult], passed: Sequence[CaseResult], what: str, key: Callable[[CaseResult], str]
+) -> str:
+    kinds = {key(case) for case in failed}
+    if len(kinds) != 1 or not {key(case) for case in passed} - kinds:
+        return ""
+    value = kinds.pop()
+    also = any(key(case) == value for case in passed)
+    return f"Only {what} {value} fails{', and not in every case' if also else ''}."
+
+
+def _parameter_ignored(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:
+    """A parameter that in no failing case has the value it has in every passing one."""
+    for name in failed[0].parameters:
+        usual = {case.parameters.get(name) for case in passed}
+        if len(usual) == 1 and not usual & {case.parameters.get(name) for case in failed}:
+            return (
+                f"Only cases with another {name} than {usual.pop():g} fail: the kernel seems to ignore the parameter."
+            )
+    return ""
+
+
+def _only_holdouts(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:
+    if not all(case.holdout for case in failed) or all(case.holdout for case in passed):
+        return ""
+    return (
+        "Every listed case passes; only cases drawn for this verdict fail, so the kernel is fitted to the listed ones."
+    )
+
+
+def _not_powers_of_two(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:
+    for dim in _dims(failed):
+        odd = [case for case in passed if not _power_of_two(case.dims[dim])]
+        if any(_power_of_two(case.dims[dim]) for case in failed) or len(odd) > len(failed) or len(odd) == len(passed):
+            continue
+        return (
+            f"Only {dim} that is no power of two fails: padded lanes reach the result. "
+            f"Look for a missing mask or `other`, or a divisor that is the block size instead of {dim}."
+        )
+    return ""
+
+
+def _beyond_a_size(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:
+    for dim in _dims(failed):
+        smallest = min(case.dims[dim] for case in failed)
+        largest = max((case.dims[dim] for case in passed), default=smallest)
+        if smallest > largest > 1:
+            return f"Every case with {dim} >= {smallest} fails and every case with {dim} <= {largest} passes."
+    return ""
+
+
+def _promotion(wrong: Sequence[CaseResult]) -> str:
+    large = [case for case in wrong if case.dtype in HALF and (case.max_rel or 0) >= 1e-2]
+    if not large or any(case.dtype not in HALF for case in wrong):
+        return ""
+    return (
+        "Only half precision is wrong, by 1e-2 and more: arithmetic seems to run in the input's dtype. "
+        "Cast to float32 right after each load."
+    )
+
+
+def _near(wrong: Sequence[CaseResult]) -> str:
+    ratios = [case.tolerance_ratio for case in wrong if case.tolerance_ratio is not None]
+    if not ratios or max(ratios) > NEAR:
+        return ""
+    return (
+        f"Every wrong case is within {NEAR:g} times its tolerance (worst {max(ratios):.2f}). The tolerance stands; "
+        "look for a rounding too many (an intermediate cast, a sum in the wrong order). A person may judge this one."
+    )
+
+
+def _place(wrong: Sequence[CaseResult]) -> str:
+    places = {case.wrong_in for case in wrong}
+    if len(places) == 1 and len(wrong) > 1 and not places & {"", "all elements"}:
+        return f"In every wrong case the wrong elements are {places.pop()}."
+    return ""
+
+
+def _dims(cases: Sequence[CaseResult]) -> list[str]:
+    """The dims that all these cases have, the last (fastest) one first: it is the usual suspect."""
+    return [dim for dim in reversed(cases[0].dims) if all(dim in case.dims for case in cases)]
+
+
+def _power_of_two(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0

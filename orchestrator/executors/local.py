@@ -1,0 +1,122 @@
+"""Judge jobs on this machine: one long-lived judge process, started again when it dies.
+
+Owns the judge's process and the deadline of a job as seen from outside. The judge gets an environment without
+secrets: its candidates inherit nothing worth reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import IO
+
+from orchestrator.errors import JudgeError
+from orchestrator.judge import channel
+from orchestrator.records import Job, Judging, Report, from_json, to_json
+
+_START_S = 120  # importing torch from a cold disk
+_SLACK_S = 60  # for the reference and the judge's own work, beyond what the candidate may take
+_KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CC")
+_KEPT_PREFIXES = ("TRITON_", "HIP_", "ROCR_", "NVIDIA_", "HSA_", "OPENBLAS_", "OMP_")
+_REPORT_LIMIT_BYTES = 64 << 20
+
+
+class LocalExecutor:
+    """One judge process on this machine. `device` is auto, cpu or gpu; the judge's own output goes to `log`."""
+
+    def __init__(self, device: str, log: Path) -> None:
+        self._device = device
+        self._log = log
+        self._process: asyncio.subprocess.Process | None = None
+        self._sock: socket.socket | None = None
+        self._judging: Judging | None = None
+
+    async def start(self) -> Judging:
+        """Start the judge, unless it runs; returns where verdicts will be made."""
+        if self._judging is not None and self._process is not None and self._process.returncode is None:
+            return self._judging
+        await self.close()
+        ours, theirs = socket.socketpair()
+        with theirs, self._open_log() as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "orchestrator.judge.server", str(theirs.fileno()), self._device),
+                pass_fds=[theirs.fileno()],
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=_environment(),
+                cwd="/",
+                start_new_session=True,
+            )
+        self._sock = ours
+        answer = await self._receive(_START_S)
+        self._judging = from_json(Judging, str(answer["judging"]))
+        return self._judging
+
+    async def judge(self, job: Job) -> Report:
+        """The verdict. A judge that dies is started again and asked once more; a second death is an error."""
+        for last_try in (False, True):
+            await self.start()
+            try:
+                return await self._ask(job)
+            except _JudgeGone as gone:
+                await self.close()
+                if last_try:
+                    raise JudgeError(f"the judge died twice on one attempt: {gone}") from gone
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        """End the judge; its fork server and any candidate die with it."""
+        process, self._process = self._process, None
+        sock, self._sock = self._sock, None
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        if sock is not None:  # after the judge's death, which ends a thread that still listens
+            sock.close()
+
+    async def _ask(self, job: Job) -> Report:
+        assert self._sock is not None
+        try:
+            channel.send(self._sock, {"job": to_json(job, indent=None)})
+        except channel.ChannelClosed as error:
+            raise _JudgeGone(str(error)) from error
+        answer = await self._receive(job.limits.total_s + job.limits.compile_s + _SLACK_S)
+        report = from_json(Report, str(answer["report"]))
+        if report.nonce != job.nonce:
+            raise JudgeError("the judge answered another job than the one it was given")
+        return report
+
+    async def _receive(self, seconds: float) -> channel.Message:
+        assert self._sock is not None
+        receiving = asyncio.to_thread(channel.receive, self._sock, seconds, _REPORT_LIMIT_BYTES)
+        try:
+            answer = await receiving
+        except channel.ChannelTimeout:
+            await self.close()
+            raise JudgeError(f"the judge said nothing for {seconds:g} s; its output is in {self._log}") from None
+        except (channel.ChannelClosed, channel.ChannelViolation) as error:
+            raise _JudgeGone(f"the judge's process ended ({error}); its output is in {self._log}") from error
+        if "error" in answer:
+            raise JudgeError(str(answer["error"]))
+        return answer
+
+    def _open_log(self) -> IO[bytes]:
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        return self._log.open("ab")
+
+
+class _JudgeGone(JudgeError):
+    """The judge's process ended, or its channel broke."""
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    package_parent = str(Path(__file__).resolve().parents[2])  # a checkout need not be installed
+    return kept | {"PYTHONPATH": package_parent, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,0 +1,213 @@
+"""The judge's end of one confined candidate process.
+
+Owns the conversation with it, its deadlines, and what each way of dying means. What a candidate does wrong leaves
+here as a CandidateFailed with its Status; a failure of ours (the fork server gone) as a JudgeError.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from orchestrator.judge import channel, sandbox
+from orchestrator.judge.forkserver import Child, Exit, ForkServer
+from orchestrator.judge.memory import Arena, Slot, slots, torch_dtype
+from orchestrator.judge.sandbox import Confinement
+from orchestrator.records import Limits, SandboxPiece, Status
+
+
+class CandidateFailed(Exception):
+    """The candidate did something that decides its verdict, or at least that of a case."""
+
+    def __init__(self, status: Status, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.detail = detail
+
+
+_CORES = os.cpu_count() or 1  # all of them busy for the whole time is within the limits
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a candidate's process says its function returned: type, shape, dtype, device and layout of each result."""
+
+    results: list[dict[str, Any]]
+    is_tuple: bool
+
+
+# How a death by the watcher's hand reads in a report.
+_REASONS = {
+    "memory": "used more memory than the limit of {limits.memory_mb} MB",
+    "processes": "started more than {limits.processes} processes",
+    "disk": "wrote more than {limits.scratch_mb} MB into its scratch folder",
+}
+
+
+class Candidate:
+    """A kernel file in a process of its own, from its start to its end."""
+
+    def __init__(
+        self, server: ForkServer, kernel: Path, function: str, device: str, arenas: tuple[Arena, Arena], limits: Limits
+    ) -> None:
+        self._limits = limits
+        self._inputs, self._outputs = arenas
+        self._device = device
+        self._number = 0
+        config: dict[str, object] = {
+            "kernel": str(kernel),
+            "module": kernel.stem,
+            "function": function,
+            "device": device,
+        }
+        confinement = Confinement(kernel.parent / "scratch", (kernel,), device == "cuda", _confined_to(limits))
+        fds = [arena.fd for arena in arenas if arena.fd is not None]
+        self._child: Child = server.spawn(config, confinement, fds)
+        self.alive = True
+
+    @property
+    def pieces(self) -> tuple[SandboxPiece, ...]:
+        """Which pieces of the confinement hold."""
+        return self._child.pieces
+
+    def load(self) -> None:
+        """Map the buffers and import the kernel file."""
+        self._ask(
+            {"do": "attach", "arenas": [self._inputs.handle, self._outputs.handle]}, self._limits.import_s, "start"
+        )
+        self._ask({"do": "import"}, self._limits.import_s, "import")
+
+    def call(self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], seconds: float) -> Returned:
+        """Call the entry function on copies of `inputs`; what it says it returned is for `fetch` to get."""
+        placed = self._place(inputs)
+        message: channel.Message = {
+            "do": "call",
+            "inputs": {name: vars(slot) for name, slot in placed.items()},
+            "parameters": dict(parameters),
+        }
+        answer = self._ask(message, seconds, "call")
+        results = answer.get("results")
+        if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+            raise self._forged("its description of the results is malformed")
+        return Returned(results, answer.get("tuple") is True)
+
+    def inputs_now(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The inputs as they lie in the shared buffer now."""
+        return {name: self._inputs.view(slot) for name, slot in self._slots(inputs).items()}
+
+    def fetch(self, results: Sequence[Mapping[str, Any]]) -> tuple[torch.Tensor, ...]:
+        """Have the results copied into the judge's buffer; returns private copies of what arrived there."""
+        placed = self._describe(results)
+        views = [self._outputs.view(slot) for slot in placed]
+        for view in views:
+            view.view(-1).view(torch.uint8).fill_(0xFF)  # NaN for floats: what is not delivered cannot look right
+        self._synchronize()
+        self._ask({"do": "deliver", "outputs": [vars(slot) for slot in placed]}, self._limits.call_s, "deliver")
+        return tuple(view.clone() for view in views)
+
+    def end(self) -> Exit:
+        """End the process and everything it started; returns how it had ended, with what it printed."""
+        self.alive = False
+        return self._child.wait(0) or self._child.kill("killed")
+
+    def _describe(self, results: Sequence[Mapping[str, Any]]) -> list[Slot]:
+        try:
+            wanted = [(tuple(int(size) for size in one["shape"]), torch_dtype(one["dtype"])) for one in results]
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._forged("its description of the results is malformed") from error
+        placed, total = slots(wanted)
+        if any(min(slot.shape, default=0) < 0 for slot in placed) or total > self._outputs.nbytes:
+            raise CandidateFailed(
+                Status.WRONG_SHAPE, f"returned {total} bytes, more than any result of this op can have"
+            )
+        return placed
+
+    def _slots(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, Slot]:
+        placed, total = slots([(tuple(tensor.shape), tensor.dtype) for tensor in inputs.values()])
+        if total > self._inputs.nbytes:
+            raise ValueError(
+                f"the case's inputs take {total} bytes and the shared buffer has {self._inputs.nbytes}; "
+                "raise judge.limits.arena_mb"
+            )
+        return dict(zip(inputs, placed, strict=True))
+
+    def _place(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, Slot]:
+        placed = self._slots(inputs)
+        for name, slot in placed.items():
+            self._inputs.view(slot).copy_(inputs[name])
+        self._synchronize()
+        return placed
+
+    def _ask(self, message: channel.Message, seconds: float, what: str) -> channel.Message:
+        if channel.pending(self._child.sock) and self._child.wait(0.2) is None:
+            raise self._forged("it wrote to the result channel without being asked")
+        self._number += 1
+        try:
+            channel.send(self._child.sock, {"id": self._number, **message})
+            answer = channel.receive(self._child.sock, seconds)
+        except channel.ChannelTimeout:
+            self._kill()
+            raise CandidateFailed(Status.TIMEOUT, f"the {what} did not end within {seconds:g} s") from None
+        except channel.ChannelClosed:
+            raise self._died(what) from None
+        except channel.ChannelViolation as violation:
+            raise self._forged(f"the result channel carried {violation}") from None
+        if answer.get("id") != self._number:
+            raise self._forged("an answer carried the wrong number")
+        if answer.get("event") == "raised":
+            raise _raised(answer, what)
+        return answer
+
+    def _kill(self) -> None:
+        self.alive = False
+        self._child.kill("killed")
+
+    def _died(self, what: str) -> CandidateFailed:
+        self.alive = False
+        # A closed channel and a live process is a candidate that shut the channel itself.
+        exit_ = self._child.wait(5) or self._child.kill("killed")
+        return CandidateFailed(
+            Status.CRASHED, f"the process {_how(exit_, self._limits)} during the {what}", exit_.output[-2000:]
+        )
+
+    def _forged(self, how: str) -> CandidateFailed:
+        self._kill()
+        return CandidateFailed(Status.TAMPERED, f"the candidate interfered with the judge: {how}")
+
+    def _synchronize(self) -> None:
+        if self._device == "cuda":
+            torch.cuda.synchronize()
+
+
+def _confined_to(limits: Limits) -> sandbox.Limits:
+    return sandbox.Limits(
+        memory_bytes=limits.memory_mb << 20,
+        disk_bytes=limits.scratch_mb << 20,
+        cpu_seconds=int(_CORES * limits.total_s),  # the judge's own deadlines come first
+        processes=limits.processes,
+    )
+
+
+def _how(exit_: Exit, limits: Limits) -> str:
+    if exit_.reason in _REASONS:
+        return _REASONS[exit_.reason].format(limits=limits)
+    if exit_.reason == "signal":
+        return f"was ended by signal {exit_.signal}"
+    if exit_.reason == "exited":
+        return f"ended itself with code {exit_.code}"
+    return "closed its channel to the judge"
+
+
+def _raised(answer: Mapping[str, Any], what: str) -> CandidateFailed:
+    """What the candidate's process says it raised. Text only: a verdict in it stays text."""
+    name, text, trace = (str(answer.get(key, "")) for key in ("type", "text", "trace"))
+    compile_ = what == "import" or answer.get("kind") == "compile"
+    status = Status.COMPILE_ERROR if compile_ else Status.RUNTIME_ERROR
+    summary = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+    return CandidateFailed(status, f"{name}: {summary}"[:300], f"{trace}{name}: {text}")

@@ -1,0 +1,192 @@
+"""Buffers that the judge allocates and a candidate can see: memfd on the CPU, driver allocations with IPC on a GPU.
+
+Inputs go to the candidate through one arena and outputs come back through another; no other memory of the judge is
+ever mapped in a candidate. On a GPU each arena is an allocation of its own, in whole 2 MiB pages, because an IPC
+handle opens the whole block that holds the address, and torch's caching allocator would put the reference's results
+in the same block. Owns allocation, handles and views; knows nothing of cases.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import math
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+ALIGNMENT = (
+    512  # bytes; what torch's own allocator gives, so that Triton specialises on divisibility as it would in use
+)
+_PAGE = 2 << 20
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A contiguous tensor within an arena. JSON-able by `vars`."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the tensor in bytes."""
+        return int(math.prod(self.shape) * torch_dtype(self.dtype).itemsize)
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """torch.float16 for "float16"; raises KeyError for what is no dtype."""
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise KeyError(name)
+    return dtype
+
+
+def slots(tensors: Sequence[tuple[tuple[int, ...], torch.dtype]]) -> tuple[list[Slot], int]:
+    """Places for tensors of these shapes and dtypes, one after the other, and the bytes they take together."""
+    placed, end = [], 0
+    for shape, dtype in tensors:
+        slot = Slot(end, tuple(shape), str(dtype).removeprefix("torch."))
+        placed.append(slot)
+        end = -(-(end + slot.nbytes) // ALIGNMENT) * ALIGNMENT
+    return placed, end
+
+
+class HostArena:
+    """Memory of a memfd. The candidate gets the descriptor; the size is sealed so that it cannot pull the rug away."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = max(nbytes, mmap.PAGESIZE)
+        self.fd = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, self.nbytes)
+        _seal(self.fd)
+        self._map = mmap.mmap(self.fd, self.nbytes)
+
+    @property
+    def handle(self) -> dict[str, object]:
+        """What the candidate needs to attach; the descriptor travels beside it."""
+        return {"kind": "host", "nbytes": self.nbytes}
+
+    def view(self, slot: Slot) -> torch.Tensor:
+        """The tensor in that slot, sharing the arena's memory."""
+        return _host_view(self._map, slot)
+
+    def close(self) -> None:
+        """Give the descriptor back; the mapping goes with the last tensor."""
+        os.close(self.fd)
+
+
+class DeviceArena:
+    """Device memory from the driver, in whole pages of its own."""
+
+    fd: int | None = None
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = -(-max(nbytes, 1) // _PAGE) * _PAGE
+        self._pointer = ctypes.c_uint64()
+        _driver().check("MemAlloc", ctypes.byref(self._pointer), ctypes.c_size_t(self.nbytes))
+        self._handle = _IpcHandle()
+        _driver().check("IpcGetMemHandle", ctypes.byref(self._handle), self._pointer)
+
+    @property
+    def handle(self) -> dict[str, object]:
+        """What the candidate needs to attach."""
+        return {"kind": "device", "nbytes": self.nbytes, "ipc": bytes(self._handle.reserved).hex()}
+
+    def view(self, slot: Slot) -> torch.Tensor:
+        """The tensor in that slot, sharing the arena's memory."""
+        return _device_view(self._pointer.value, slot)
+
+    def close(self) -> None:
+        """Free the memory; tensors on it must be gone."""
+        _driver().check("MemFree", self._pointer)
+
+
+Arena = HostArena | DeviceArena
+
+
+class Attached:
+    """A candidate's mapping of an arena."""
+
+    def __init__(self, handle: dict[str, Any], fd: int | None) -> None:
+        self._map: mmap.mmap | None = None
+        self._base = 0
+        if handle["kind"] == "host":
+            assert fd is not None
+            self._map = mmap.mmap(fd, handle["nbytes"])
+            return
+        torch.zeros(1, device="cuda")  # the primary context must be current before the driver is asked
+        pointer = ctypes.c_uint64()
+        ipc = _IpcHandle.from_buffer_copy(bytes.fromhex(handle["ipc"]))
+        _driver().check("IpcOpenMemHandle", ctypes.byref(pointer), ipc, ctypes.c_uint(1))
+        self._base = pointer.value
+
+    def view(self, slot: Slot) -> torch.Tensor:
+        """The tensor in that slot."""
+        return _host_view(self._map, slot) if self._map is not None else _device_view(self._base, slot)
+
+
+class _IpcHandle(ctypes.Structure):
+    _fields_ = [("reserved", ctypes.c_ubyte * 64)]
+
+
+class _Driver:
+    """The four driver calls behind a DeviceArena, under CUDA's names or HIP's."""
+
+    def __init__(self) -> None:
+        if torch.version.hip:
+            self._library, prefix = ctypes.CDLL("libamdhip64.so"), "hip"
+            names = {"MemAlloc": "Malloc", "MemFree": "Free"}
+        else:
+            self._library, prefix = ctypes.CDLL("libcuda.so.1"), "cu"
+            names = {"MemAlloc": "MemAlloc_v2", "MemFree": "MemFree_v2", "IpcOpenMemHandle": "IpcOpenMemHandle_v2"}
+        self._call = {
+            name: getattr(self._library, prefix + names.get(name, name))
+            for name in ("MemAlloc", "MemFree", "IpcGetMemHandle", "IpcOpenMemHandle")
+        }
+
+    def check(self, name: str, *arguments: object) -> None:
+        """Call, and raise RuntimeError with the driver's number when it refuses."""
+        if code := self._call[name](*arguments):
+            raise RuntimeError(f"the GPU driver refused {name}: error {code}")
+
+
+@cache
+def _driver() -> _Driver:
+    return _Driver()
+
+
+class _DevicePointer:
+    """Device memory in the form that torch.as_tensor takes without a copy."""
+
+    def __init__(self, pointer: int, nbytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (pointer, False),
+            "version": 3,
+        }
+
+
+def _device_view(base: int, slot: Slot) -> torch.Tensor:
+    if not slot.nbytes:
+        return torch.empty(slot.shape, dtype=torch_dtype(slot.dtype), device="cuda")
+    raw = torch.as_tensor(_DevicePointer(base + slot.offset, slot.nbytes), device="cuda")
+    return raw.view(torch_dtype(slot.dtype)).view(slot.shape)
+
+
+def _host_view(memory: mmap.mmap | None, slot: Slot) -> torch.Tensor:
+    if not slot.nbytes:
+        return torch.empty(slot.shape, dtype=torch_dtype(slot.dtype))
+    dtype = torch_dtype(slot.dtype)
+    return torch.frombuffer(memory, dtype=dtype, count=math.prod(slot.shape), offset=slot.offset).view(slot.shape)
+
+
+def _seal(fd: int) -> None:
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)

@@ -1,0 +1,144 @@
+"""What runs inside the confined process, beside the candidate's own code.
+
+Imports the kernel file, calls the entry function on tensors that lie in the judge's buffers, copies the result into
+the judge's output buffer and says what it saw. The candidate shares this interpreter and can rewrite all of it:
+whatever is said here may convict, and only values that the judge compares itself acquit.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from orchestrator.judge import channel
+from orchestrator.judge.memory import Attached, Slot
+
+_CAP = 4000  # characters of any text that goes to the judge
+_MOST_RESULTS = 16
+_FRAMES = 12  # innermost lines of a traceback that are kept
+
+
+def main(sock: socket.socket, config: dict[str, Any]) -> None:
+    """Serve the judge until it hangs up. `config` names the kernel file, module, function, device and descriptors."""
+    state = _State(config)
+    while True:
+        try:
+            message = channel.receive(sock)
+        except channel.ChannelClosed:
+            return
+        answer = state.answer(message)
+        channel.send(sock, {"id": message.get("id"), **answer})
+
+
+class _State:
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config
+        self._cuda = config["device"] == "cuda"
+        self._arenas: list[Attached] = []
+        self._entry: Callable[..., object] | None = None
+        self._results: tuple[object, ...] = ()
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Do what is asked; what it raises is the answer. This is the boundary: candidates raise anything."""
+        try:
+            actions = {"attach": self._attach, "import": self._import, "call": self._call, "deliver": self._deliver}
+            return actions[message["do"]](message)
+        except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of a candidate are answers too
+            return {"event": "raised", **_describe(error, self._config["kernel"])}
+
+    def _import(self, message: dict[str, Any]) -> dict[str, Any]:
+        module = _load(self._config["kernel"], self._config["module"])
+        self._entry = getattr(module, self._config["function"])
+        if not callable(self._entry):
+            raise TypeError(f"{self._config['function']} is {type(self._entry).__name__}, not a function")
+        return {"event": "imported"}
+
+    def _attach(self, message: dict[str, Any]) -> dict[str, Any]:
+        fds = self._config["fds"] or [None, None]
+        self._arenas = [Attached(handle, fd) for handle, fd in zip(message["arenas"], fds, strict=True)]
+        return {"event": "attached"}
+
+    def _call(self, message: dict[str, Any]) -> dict[str, Any]:
+        assert self._entry is not None
+        arena = self._arenas[0]
+        tensors = {name: arena.view(_slot(slot)) for name, slot in message["inputs"].items()}
+        result = self._entry(**tensors, **message["parameters"])
+        self._synchronize()  # what the call left running must fail or finish within it
+        self._results = result if type(result) is tuple else (result,)
+        described = [_describe_result(item) for item in self._results[:_MOST_RESULTS]]
+        return {"event": "returned", "tuple": type(result) is tuple, "results": described}
+
+    def _deliver(self, message: dict[str, Any]) -> dict[str, Any]:
+        for slot, result in zip(message["outputs"], self._results, strict=True):
+            self._arenas[1].view(_slot(slot)).copy_(result)
+        self._synchronize()
+        self._results = ()
+        return {"event": "delivered"}
+
+    def _synchronize(self) -> None:
+        if self._cuda:
+            torch.cuda.synchronize()
+
+
+def _load(path: str, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _slot(fields: dict[str, Any]) -> Slot:
+    return Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"])
+
+
+def _describe_result(item: object) -> dict[str, object]:
+    if not isinstance(item, torch.Tensor):
+        return {"type": type(item).__name__[:80]}
+    return {
+        "type": "torch.Tensor" if type(item) is torch.Tensor else f"{type(item).__name__}, a subclass"[:80],
+        "shape": list(item.shape)[:16],
+        "dtype": str(item.dtype).removeprefix("torch."),
+        "device": item.device.type,
+        "layout": str(item.layout),
+    }
+
+
+def _describe(error: BaseException, kernel: str) -> dict[str, Any]:
+    """The exception as text, its innermost frames, and whether Triton's compiler raised it."""
+    frames = [frame for link in _chain(error) for frame in traceback.extract_tb(link.__traceback__)]
+    own = [frame for frame in frames if Path(frame.filename).name == Path(kernel).name]
+    lines = traceback.format_list((own or frames)[-_FRAMES:])
+    return {
+        "kind": "compile" if _from_compiler(error) else "runtime",
+        "type": type(error).__name__[:80],
+        "text": str(error)[-_CAP:],
+        "trace": "".join(lines)[-_CAP:],
+    }
+
+
+def _from_compiler(error: BaseException) -> bool:
+    """Whether Triton's compiler or assembler raised it or what caused it, or resources ran out."""
+    modules = ("triton.compiler", "triton.runtime.errors", "triton.backends")
+    return isinstance(error, SyntaxError | ImportError) or any(
+        type(link).__module__.startswith(modules) for link in _chain(error)
+    )
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and what caused it, outermost first."""
+    chain: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and len(chain) < _FRAMES:
+        chain.append(link)
+        link = link.__cause__
+    return chain

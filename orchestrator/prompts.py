@@ -1,0 +1,75 @@
+"""Prompts are files; this renders them.
+
+Owns which facts a template gets and how a report reads. Holds no wording of its own: that is in prompts/*.md.j2,
+rendered with undefined names refused. A conversation grows at its end only, so that its prefix can be cached by a
+provider.
+"""
+
+from __future__ import annotations
+
+import math
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from orchestrator import resources
+from orchestrator.ops import Op
+from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn
+
+_DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
+
+
+class Prompts:
+    """The prompts of one run: one op, one place of judging."""
+
+    def __init__(self, op: Op, judging: Judging, rounds: int) -> None:
+        self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
+        self._files = {name: data.decode() for name, data in op.workspace_files().items()}
+        self._kernel = op.spec.kernel_name
+
+    def generate(self) -> Prompt:
+        """The first prompt."""
+        system = _render("system.md.j2").replace("KERNEL_FILE", self._kernel)
+        return Prompt(system, (Turn("user", _render("generate.md.j2", **self._common, files=self._files)),))
+
+    def repair(self, asked: Prompt, reply: Reply, report: Report, round_: int) -> Prompt:
+        """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed."""
+        text = _render("repair.md.j2", **self._common, round=round_, report=render_report(report))
+        return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def render_report(report: Report) -> str:
+    """A report as Markdown, for a model or a person."""
+    failed = [case for case in report.cases if not case.passed]
+    unrun = report.expected_cases - len(report.cases)
+    return _render("report.md.j2", report=report, failed=failed, unrun=unrun, detailed=_telling(failed))
+
+
+def _telling(failed: list[CaseResult]) -> list[CaseResult]:
+    """The smallest failing case of each kind (status and dtype), up to a handful: they are the ones to work through."""
+    smallest: dict[tuple[str, str], CaseResult] = {}
+    for case in sorted(failed, key=lambda case: math.prod(case.dims.values())):
+        smallest.setdefault((case.status, case.dtype), case)
+    return list(smallest.values())[:_DETAILED]
+
+
+def _render(template: str, **facts: object) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(resources.shipped("prompts")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["number"] = _number
+    environment.filters["quoted"] = _quoted
+    return environment.get_template(template).render(**facts)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _quoted(text: str) -> str:
+    """Text of a candidate inside a ~~~~~~~~ fence: it cannot close the fence, and carries no control characters."""
+    kept = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return kept.replace("~~~~~~~~", "~~~~~~~ ").strip("\n")

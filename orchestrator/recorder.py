@@ -1,0 +1,156 @@
+"""The record of a run: what git keeps, what the run folder keeps, and what a watcher is told.
+
+One place that records, so that the loop holds none of it. After every step the record on disk is complete and
+readable, also when the next step never comes.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from orchestrator import config, prompts, resources
+from orchestrator.agents.render import prompt_sha256, render
+from orchestrator.attempt import Judged
+from orchestrator.errors import OrchestratorError, WorkspaceError
+from orchestrator.ops import Op
+from orchestrator.records import Attempt, Judging, Prompt, Reply, Run, Verdict, to_json
+from orchestrator.watch import Watch
+from orchestrator.workspace import RunBranch, Workspace
+
+
+class Recorder:
+    """Records one run. Made by `open`, which commits the baseline before anything is asked of a model."""
+
+    def __init__(self, folder: Path, branch: RunBranch, run: Run, op: Op, judging: Judging, watch: Watch) -> None:
+        self.folder = folder
+        self.branch = branch
+        self.run = run
+        self._op = op
+        self._judging = judging
+        self._watch = watch
+        self._begun = time.monotonic()
+
+    @classmethod
+    def open(
+        cls, op: Op, agent: str, settings: config.Settings, workspaces: Path, judging: Judging, watch: Watch
+    ) -> Recorder:
+        """Commit the baseline, make the run's branch and folder."""
+        now = datetime.now(UTC)
+        run_id = f"{op.name}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        branch = Workspace.open(workspaces, op.name).start_run(op.workspace_files(), run_id)
+        run = Run(run_id, op.name, branch.name, branch.baseline, now.isoformat(timespec="seconds"), agent)
+        recorder = cls(workspaces / "runs" / run_id, branch, run, op, judging, watch)
+        with _disk_errors():
+            recorder.folder.mkdir(parents=True)
+            recorder._write("config.yaml", config.dump(settings))
+        recorder._save()
+        watch.run_started(run, recorder.folder, judging)
+        return recorder
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Whatever ends the run is in its record: the one boundary at which a failure of ours is classified."""
+        try:
+            yield
+        except OrchestratorError as error:
+            self.run = replace(self.run, error=str(error))
+            raise
+        except BaseException as error:  # an interrupt, or a bug of ours: recorded, never swallowed
+            self.run = replace(
+                self.run, error=f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            )
+            raise
+        finally:
+            self._save()
+
+    def asked(self, prompt: Prompt, stage: str, round_: int) -> Path:
+        """Keep the prompt of the next attempt, before it is sent; returns the attempt's folder."""
+        folder = self.folder / "attempts" / f"{len(self.run.attempts) + 1:02}-{stage}-{round_}"
+        with _disk_errors():
+            folder.mkdir(parents=True)
+            (folder / "prompt.md").write_text(render(prompt), encoding="utf-8")
+        self._watch.asking(stage, round_)
+        return folder
+
+    def answered(self, reply: Reply, folder: Path) -> None:
+        """Keep the raw reply, before anything is made of it."""
+        with _disk_errors():
+            (folder / "reply.md").write_text(reply.text, encoding="utf-8", errors="surrogatepass")
+            (folder / "usage.json").write_text(json.dumps(asdict(reply.usage) | {"model": reply.model}, indent=2))
+        self._watch.judging(reply)
+
+    def judged(self, stage: str, round_: int, prompt: Prompt, reply: Reply, judged: Judged, folder: Path) -> Attempt:
+        """Keep the verdict: a commit on the run's branch, the report, the run's record."""
+        report = judged.report
+        number = len(self.run.attempts) + 1
+        digest = prompt_sha256(prompt)
+        trailers = {
+            "Status": report.status,
+            "Round": str(round_),
+            "Stage": stage,
+            "Agent": self.run.agent,
+            "Model": reply.model,
+            "Prompt-Sha256": digest,
+        }
+        subject = f"attempt {number} ({stage}, round {round_}): {report.status}"
+        commit = self.branch.commit_attempt(self._op.spec.kernel_name, judged.kernel, subject, trailers)
+        attempt = Attempt(number, stage, round_, self.run.agent, reply.model, digest, report, reply.usage, commit)
+        with _disk_errors():
+            (folder / "report.json").write_text(to_json(report), encoding="utf-8")
+            (folder / "report.md").write_text(prompts.render_report(report), encoding="utf-8")
+        best = number if report.passed else self.run.best
+        self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
+        self._save()
+        self._watch.judged(attempt)
+        return attempt
+
+    def concluded(self, verdict: Verdict) -> None:
+        """Keep the decision: DECISION.md on the branch and in the run's folder."""
+        self.run = replace(self.run, verdict=verdict, seconds=round(time.monotonic() - self._begun, 2))
+        text = self._decision()
+        self.branch.commit_file("DECISION.md", text.encode(), f"decision: {verdict.decision}")
+        self._write("DECISION.md", text)
+        self._save()
+        self._watch.decided(self.run, self.folder)
+
+    def _decision(self) -> str:
+        environment = Environment(
+            loader=FileSystemLoader(resources.templates()),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        best = None if self.run.best is None else self.run.attempts[self.run.best - 1]
+        template = environment.get_template("DECISION.md.j2")
+        return template.render(run=self.run, op=self._op.spec, judging=self._judging, best=best)
+
+    def _save(self) -> None:
+        self.run = replace(self.run, seconds=round(time.monotonic() - self._begun, 2))
+        self._write("run.json", to_json(self.run))
+
+    def _write(self, name: str, text: str) -> None:
+        """Whole or not at all: a killed process leaves the old file, never half of the new one."""
+        with _disk_errors():
+            partial = self.folder / f".{name}.partial"
+            partial.write_text(text, encoding="utf-8", errors="surrogatepass")
+            partial.replace(self.folder / name)
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WorkspaceError(
+            f"the run's record cannot be written: {error}; free the disk or give --workspaces DIR"
+        ) from error

@@ -1,0 +1,133 @@
+"""A run as a person sees it: which round is running, what each ended in, the failing cases, the decision.
+
+In a terminal with a spinner and tables, elsewhere as plain lines, one fact a line. Owns no facts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status as Spinner
+from rich.table import Table
+
+from orchestrator.guard import printable
+from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run, Status
+
+_SHOWN = 8  # failing cases in the terminal; the report has all
+_WIDEST = 2000  # characters of one line
+_COLOURS = {Decision.MERGE: "green", Decision.UNMEASURED: "green", Decision.REWORK: "yellow"}
+
+
+class Terminal:
+    """Prints the steps of a run on a console."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._spinner: Spinner | None = None
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line, whatever it holds: text of a model or a candidate is shown, never interpreted."""
+        self._console.print(escape(printable(text, _WIDEST)), style=style or None, soft_wrap=True, highlight=False)
+
+    def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
+        """Where it runs, and where its record is."""
+        self.say(f"run {run.id}: judged on {judging.device}, triton {judging.versions['triton']}")
+        missing = [piece.name for piece in judging.sandbox if not piece.held]
+        if missing:
+            self.say(f"confinement without: {', '.join(missing)} (DECISION.md says what that lets through)", "yellow")
+        self.say(f"record in {folder}")
+
+    def asking(self, stage: str, round_: int) -> None:
+        """A prompt goes out."""
+        self._wait(f"stage {stage}, round {round_}: asking the model")
+
+    def judging(self, reply: Reply) -> None:
+        """The reply is being judged."""
+        tokens = f", {reply.usage.output_tokens} tokens" if reply.usage.output_tokens is not None else ""
+        self._rest()
+        self.say(f"  {reply.model} answered in {reply.usage.latency_s:.1f} s{tokens}")
+        self._wait("judging")
+
+    def judged(self, attempt: Attempt) -> None:
+        """The verdict of one attempt, with its failing cases."""
+        self._rest()
+        report = attempt.report
+        style = "green" if report.passed else "red"
+        self.say(f"  {attempt.status}: {report.message}{_took(report)}", style)
+        for sentence in report.diagnosis:
+            self.say(f"  - {sentence}")
+        for finding in report.findings[:_SHOWN]:
+            self.say(f"  - {finding.where}: {finding.message}")
+        failed = [case for case in report.cases if not case.passed]
+        if failed:
+            self._failing(failed)
+        for note in report.notes:
+            self.say(f"  allowed, but noted: {note}")
+
+    def decided(self, run: Run, folder: Path) -> None:
+        """The decision."""
+        self._rest()
+        if run.verdict is None:
+            return
+        self.say(f"{run.verdict.decision}: {run.verdict.reason}", f"bold {_COLOURS.get(run.verdict.decision, 'red')}")
+        self.say(f"{_cost(run)}{run.seconds:.0f} s in all; {folder / 'DECISION.md'}, branch {run.branch}")
+
+    def close(self) -> None:
+        """Stop a spinner that still turns."""
+        self._rest()
+
+    def _failing(self, failed: list[CaseResult]) -> None:
+        shown, more = failed[:_SHOWN], len(failed) - _SHOWN
+        if self._console.is_terminal:
+            table = Table("case", "status", "max_abs", "max_rel", "x tolerance", "wrong", box=None, pad_edge=False)
+            for case in shown:
+                table.add_row(*_row(case))
+            self._console.print(table)
+        else:
+            for case in shown:
+                self.say(f"  [FAIL] {' '.join(_row(case))}")
+        if more > 0:
+            self.say(f"  and {more} more in the report")
+
+    def _wait(self, text: str) -> None:
+        self._rest()
+        if self._console.is_terminal:
+            self._spinner = self._console.status(escape(text))
+            self._spinner.start()
+        else:
+            self.say(text)
+
+    def _rest(self) -> None:
+        if self._spinner is not None:
+            self._spinner.stop()
+            self._spinner = None
+
+
+def _row(case: CaseResult) -> tuple[str, ...]:
+    if case.status is not Status.WRONG_VALUES:
+        return (case.name, case.status, "", "", "", "")
+    return (
+        case.name,
+        case.status,
+        f"{case.max_abs:.2e}",
+        f"{case.max_rel:.2e}",
+        f"{case.tolerance_ratio:.3g}",
+        f"{case.wrong}/{case.elements}",
+    )
+
+
+def _took(report: Report) -> str:
+    return f" ({report.seconds['total']:.1f} s)" if "total" in report.seconds else ""
+
+
+def _cost(run: Run) -> str:
+    """Tokens and money of the whole run, as far as they are known."""
+    known = [attempt.usage for attempt in run.attempts if attempt.usage.output_tokens is not None]
+    if not known:
+        return ""
+    sent, received = sum(usage.input_tokens or 0 for usage in known), sum(usage.output_tokens or 0 for usage in known)
+    priced = [usage.cost_usd for usage in known if usage.cost_usd is not None]
+    money = f", {sum(priced):.4f} USD" if len(priced) == len(known) else ""
+    return f"{sent} tokens in, {received} out{money}; "
