@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import socket
 import sys
@@ -18,9 +17,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from typing import Any, Literal
 
 from orchestrator.errors import JudgeError
+from orchestrator.judge import linux
 from orchestrator.judge.sandbox import Confinement, pieces_from_json
 from orchestrator.judge.warden import MAX_FDS, MAX_MESSAGE_BYTES, Target, become_warden
 from orchestrator.records import SandboxPiece
@@ -151,15 +152,17 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         output_reading, output_writing = os.pipe()
         pieces_reading, pieces_writing = os.pipe()
-        try:
-            self.send(order, [theirs.fileno(), output_writing, pieces_writing, *fds])
-        finally:
-            theirs.close()
-            os.close(output_writing)
-            os.close(pieces_writing)
-        child = self._current = Child(self, self._spawned, ours, _Output(output_reading))
-        child.pid = self._pid_of(self._spawned)
-        child.pieces = self._pieces(child, pieces_reading)
+        output, pieces = _Output(output_reading), os.fdopen(pieces_reading, "rb", buffering=0)
+        with pieces:
+            try:
+                self.send(order, [theirs.fileno(), output_writing, pieces_writing, *fds])
+            finally:
+                theirs.close()
+                os.close(output_writing)  # ends the reading thread when nothing was spawned
+                os.close(pieces_writing)
+            child = self._current = Child(self, self._spawned, ours, output)
+            child.pid = self._pid_of(self._spawned)
+            child.pieces = self._pieces(child, pieces)
         return child
 
     def _pid_of(self, number: int) -> int:
@@ -168,8 +171,8 @@ class ForkServer:
             raise JudgeError("the warden did not fork a candidate; the judge must be started anew")
         return int(started["pid"])
 
-    def _pieces(self, child: Child, reading: int) -> tuple[SandboxPiece, ...]:
-        text = _read_to_end(reading, _CONFINED_WITHIN_S)
+    def _pieces(self, child: Child, pipe: FileIO) -> tuple[SandboxPiece, ...]:
+        text = _read_to_end(pipe, _CONFINED_WITHIN_S)
         try:
             return pieces_from_json(text)
         except ValueError:
@@ -191,7 +194,7 @@ class ForkServer:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not select.select([self._control], [], [], left)[0]:
+            if not linux.readable([self._control.fileno()], left):
                 return None
             try:
                 message = self._control.recv(MAX_MESSAGE_BYTES)
@@ -217,12 +220,11 @@ class ForkServer:
             os.waitpid(self.pid, 0)
 
 
-def _read_to_end(descriptor: int, within_s: float) -> bytes:
+def _read_to_end(pipe: FileIO, within_s: float) -> bytes:
     """What a pipe carries until all writers have closed it; what there is by then when that takes too long."""
     deadline, text = time.monotonic() + within_s, b""
-    with os.fdopen(descriptor, "rb", buffering=0) as pipe:
-        while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            if not (chunk := pipe.read(1 << 16)):
-                break
-            text += chunk
+    while linux.readable([pipe.fileno()], max(0.0, deadline - time.monotonic())):
+        if not (chunk := pipe.read(1 << 16)):
+            break
+        text += chunk
     return text

@@ -6,9 +6,10 @@ Owns numbers and struct layouts of Linux; decides nothing. Stdlib only: it runs 
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
+import select
 import struct
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -84,6 +85,9 @@ def blank_memory(start: int, end: int) -> None:
     ctypes.memset(start, 0, end - start)
 
 
-def is_missing(error: OSError) -> bool:
-    """Whether the kernel does not know the call, as against refusing it."""
-    return error.errno in (errno.ENOSYS, errno.EOPNOTSUPP)
+def readable(descriptors: Iterable[int], timeout_s: float | None) -> set[int]:
+    """Which descriptors have something to read, or have ended, within the time. Without select's limit of 1024."""
+    waiting = select.poll()
+    for descriptor in descriptors:
+        waiting.register(descriptor, select.POLLIN)
+    return {descriptor for descriptor, _ in waiting.poll(None if timeout_s is None else 1000 * timeout_s)}

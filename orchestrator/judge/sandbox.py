@@ -51,6 +51,7 @@ class Limits:
     processes: int = 32
     threads: int = 4096  # over all its processes
     open_files: int = 4096
+    shared_bytes: int = 0  # address space for the judge's buffers, on top of the candidate's own
 
 
 @dataclass(frozen=True)
@@ -184,11 +185,12 @@ def _set_limits(spec: Confinement) -> None:
     _lower(resource.RLIMIT_FSIZE, limits.file_bytes)
     _lower(resource.RLIMIT_NOFILE, limits.open_files)
     _lower(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + _CPU_GRACE_S)
-    _lower(resource.RLIMIT_NPROC, _tasks_of_user() + limits.threads)  # does not hold uid 0: the warden counts too
+    if os.getuid() != 0:  # it does not hold root; the warden counts for both
+        _lower(resource.RLIMIT_NPROC, _tasks_of_user() + limits.threads)
     _lower(resource.RLIMIT_MSGQUEUE, 0)
     if not spec.device:  # CUDA reserves address space by the terabyte
         mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        _lower(resource.RLIMIT_AS, mapped + _ADDRESS_SPACE_MARGIN * limits.memory_bytes)
+        _lower(resource.RLIMIT_AS, mapped + limits.shared_bytes + _ADDRESS_SPACE_MARGIN * limits.memory_bytes)
 
 
 def _lower(kind: int, soft: int, hard: int | None = None) -> None:
@@ -262,7 +264,7 @@ def _rules(spec: Confinement) -> Iterator[Rule]:
 
 
 def _device_rules() -> Iterator[Rule]:
-    """What a GPU needs. Seen on an H200: CUDA wants its nodes with ioctl, and to name its threads through its own /proc.
+    """What a GPU needs. Seen on an H200: CUDA wants its nodes with ioctl, and names its threads through its own /proc.
 
     It does not need /dev/shm, where other programs' shared memory lies; ROCm's runtime does.
     """

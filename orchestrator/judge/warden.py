@@ -11,7 +11,6 @@ import faulthandler
 import gc
 import json
 import os
-import select
 import signal
 import socket
 import sys
@@ -61,20 +60,20 @@ class Warden:
 
     def serve(self) -> None:
         """Until the judge is gone. Not the parent-death signal: it would kill us before we killed the candidate."""
-        while os.getppid() == self._judge:
-            if not self._obey_or_wait():
-                break
+        try:
+            while os.getppid() == self._judge and self._wait_or_obey():
+                if self._candidate is not None:
+                    self._watch(self._candidate)
+        finally:
             if self._candidate is not None:
-                self._watch(self._candidate)
-        if self._candidate is not None:
-            proctree.kill_all(self._candidate.pid)
+                proctree.kill_all(self._candidate.pid)
 
-    def _obey_or_wait(self) -> bool:
+    def _wait_or_obey(self) -> bool:
         """Waits for an order, the candidate's end or the next look at it. False when the judge has closed its end."""
         waiting = [self._control.fileno()]
         if self._candidate is not None:
             waiting.append(self._candidate.pidfd)
-        ready, _, _ = select.select(waiting, [], [], _TICK_S if self._candidate is not None else None)
+        ready = linux.readable(waiting, None if self._candidate is None else _TICK_S)
         return self._control.fileno() not in ready or self._obey()
 
     def _obey(self) -> bool:
@@ -91,9 +90,12 @@ class Warden:
     def _spawn(self, order: dict[str, Any], fds: list[int]) -> None:
         confinement = Confinement.from_json(order["confinement"])
         inherited = proctree.anonymous_bytes(os.getpid())
-        pid = os.fork()
+        warden, pid = os.getpid(), os.fork()
         if pid == 0:
-            become_candidate(self._target, order["config"], confinement, fds)
+            linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() == warden:  # or it died before the line above
+                become_candidate(self._target, order["config"], confinement, fds)
+            os._exit(1)
         for descriptor in fds:
             os.close(descriptor)
         self._candidate = _Candidate(order["number"], pid, os.pidfd_open(pid), confinement, inherited)
@@ -116,7 +118,8 @@ class Warden:
         """The reason to end it, and the reason in words."""
         limits = candidate.confinement.limits
         if now.processes > limits.processes or now.threads > limits.threads:
-            return "processes", f"{now.processes} processes, {now.threads} threads; the limit is {limits.processes}"
+            allowed = f"{limits.processes} processes, {limits.threads} threads"
+            return "processes", f"{now.processes} processes, {now.threads} threads; the limit is {allowed}"
         if now.resident_bytes > limits.memory_bytes:
             # Between fork and exec of a helper (gcc, ptxas) the same memory shows twice: look again before judging.
             time.sleep(_CONFIRM_S)
@@ -161,7 +164,7 @@ def become_warden(control: socket.socket, target: Target) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         make_undumpable()
         linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-        _redirect(0, os.open(os.devnull, os.O_RDWR))
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         _close_all_but([0, 1, 2, control.fileno()])
         _standard_streams()
         gc.freeze()  # what is loaded stays; collecting it in each candidate would only copy pages
@@ -181,9 +184,8 @@ def become_candidate(target: Target, config: dict[str, Any], confinement: Confin
     channel, output, pieces, *passed = fds
     code = 1
     try:
-        linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
-        _redirect(1, output)
-        _redirect(2, output)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
         _close_all_but([0, 1, 2, channel, pieces, *passed])
         _standard_streams()
         _default_signals()
@@ -202,10 +204,6 @@ def become_candidate(target: Target, config: dict[str, Any], confinement: Confin
         with suppress(OSError, ValueError):
             sys.stdout.flush()
         os._exit(code & 0xFF)
-
-
-def _redirect(number: int, descriptor: int) -> None:
-    os.dup2(descriptor, number)
 
 
 def _close_all_but(kept: Iterable[int]) -> None:
