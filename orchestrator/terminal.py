@@ -28,8 +28,9 @@ class Terminal:
         self._spinner: Spinner | None = None
 
     def say(self, text: str, style: str = "") -> None:
-        """One line, whatever it holds: text of a model or a candidate is shown, never interpreted."""
-        self._console.print(escape(printable(text, _WIDEST)), style=style or None, soft_wrap=True, highlight=False)
+        """Text, whatever it holds: that of a model or a candidate is shown, never interpreted."""
+        for line in text.splitlines():
+            self._console.print(escape(printable(line, _WIDEST)), style=style or None, soft_wrap=True, highlight=False)
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """Where it runs, and where its record is."""

@@ -36,6 +36,11 @@ class LocalExecutor:
         self._sock: socket.socket | None = None
         self._judging: Judging | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """The judge's process, while there is one."""
+        return None if self._process is None else self._process.pid
+
     async def start(self) -> Judging:
         """Start the judge, unless it runs; returns where verdicts will be made."""
         if self._judging is not None and self._process is not None and self._process.returncode is None:

@@ -191,6 +191,7 @@ def _confined_to(limits: Limits) -> sandbox.Limits:
         disk_bytes=limits.scratch_mb << 20,
         cpu_seconds=int(_CORES * limits.total_s),  # the judge's own deadlines come first
         processes=limits.processes,
+        shared_bytes=2 * limits.arena_mb << 20,
     )
 
 

@@ -1,0 +1,67 @@
+"""What the tests share: the op, one warm judge, and jobs made as the loop makes them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from orchestrator import ops, resources
+from orchestrator.executors.local import LocalExecutor
+from orchestrator.ops import Op
+from orchestrator.records import Job, Limits
+
+ZOO = Path(__file__).parent / "zoo"
+DEVICE = os.environ.get("ORCHESTRATOR_TEST_DEVICE", "cpu")  # gpu: the same tests on a GPU machine
+
+
+@pytest.fixture(scope="session")
+def rmsnorm() -> Op:
+    """The shipped op."""
+    return ops.load("rmsnorm", resources.shipped("configs") / "ops")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def judge(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LocalExecutor]:
+    """One judge process for all tests that judge: a verdict must not depend on the one before."""
+    executor = LocalExecutor(DEVICE, tmp_path_factory.mktemp("judge") / "judge.log")
+    yield executor
+    await executor.close()
+
+
+MakeJob = Callable[..., Job]
+
+
+@pytest.fixture
+def make_job(rmsnorm: Op, tmp_path: Path) -> MakeJob:
+    """A job folder for a kernel's bytes, with short limits; keyword arguments change the job."""
+
+    def make(kernel: bytes, limits: Limits | None = None, **changes: object) -> Job:
+        folder = tmp_path / f"job-{secrets.token_hex(4)}"
+        (folder / "scratch").mkdir(parents=True)
+        for name, data in {**rmsnorm.workspace_files(), rmsnorm.spec.kernel_name: kernel}.items():
+            (folder / name).write_bytes(data)
+        job = Job(
+            id="test",
+            nonce=secrets.token_hex(8),
+            folder=str(folder),
+            op=rmsnorm.name,
+            kernel=rmsnorm.spec.kernel_name,
+            function=rmsnorm.spec.function,
+            arguments=tuple(rmsnorm.spec.inputs),
+            parameters=rmsnorm.spec.parameters,
+            limits=limits or Limits(import_s=20, call_s=5, compile_s=30, total_s=60, memory_mb=4096, processes=16),
+        )
+        return replace(job, **changes)  # type: ignore[arg-type]
+
+    return make
+
+
+def zoo_kernel(name: str) -> bytes:
+    """A kernel of tests/zoo/kernels."""
+    return (ZOO / "kernels" / f"{name}.py").read_bytes()

@@ -1,0 +1,124 @@
+"""Every kernel of the zoo ends in the Status its first line names, and the judge is as good as new afterwards.
+
+The policy is not asked: these files are there to meet the judge.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.executors.local import LocalExecutor
+from orchestrator.records import Limits, Status
+from tests.conftest import DEVICE, ZOO, MakeJob, zoo_kernel
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+KERNELS = sorted((ZOO / "kernels").glob("*.py"))
+
+
+def _expected(kernel: Path) -> set[Status]:
+    match = re.search(r"\| expect: (.+)", kernel.read_text().splitlines()[0])
+    assert match, f"{kernel} says no expected status in its first line"
+    return {Status(name) for name in match[1].split(" or ")}
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda path: path.stem)
+async def test_zoo(judge: LocalExecutor, make_job: MakeJob, kernel: Path) -> None:
+    report = await judge.judge(make_job(kernel.read_bytes()))
+    assert report.status in _expected(kernel), f"{report.message}\n{report.detail}\n{report.output}"
+    assert report.message
+
+
+async def test_the_judge_is_usable_after_each_kind_of_death(judge: LocalExecutor, make_job: MakeJob) -> None:
+    for name in ("exits_at_call", "segfaults", "hangs", "allocates_without_end", "fork_bomb", "writes_the_channel"):
+        await judge.judge(make_job(zoo_kernel(name), limits=Limits(call_s=1, compile_s=5, memory_mb=4096, processes=16)))
+        after = await judge.judge(make_job(zoo_kernel("good")))
+        assert after.status is Status.PASSED, f"after {name}: {after.message}"
+
+
+async def test_a_pass_has_every_case_and_the_holdouts(judge: LocalExecutor, make_job: MakeJob) -> None:
+    job = make_job(zoo_kernel("good"))
+    report = await judge.judge(job)
+    assert report.nonce == job.nonce
+    assert report.expected_cases == len(report.cases) == (72 if DEVICE == "gpu" else 45) + 6
+    drawn = [case for case in report.cases if case.holdout]
+    assert {case.dims["N"] for case in drawn} >= {131072}, "the loop over N is always asked for"
+    assert any(case.parameters["eps"] != 1e-6 for case in drawn), "another eps is asked for"
+    assert report.interpreted is (DEVICE == "cpu")
+    assert report.sandbox
+
+
+async def test_values_are_fresh_unless_the_seed_is_given(judge: LocalExecutor, make_job: MakeJob) -> None:
+    first, second, repeated = [
+        await judge.judge(make_job(zoo_kernel("divides_by_block"), seed=seed)) for seed in (None, None, None)
+    ]
+    again = await judge.judge(make_job(zoo_kernel("divides_by_block"), seed=first.seed))
+    assert len({first.seed, second.seed, repeated.seed}) == 3
+    strip = [replace(case, seconds=0) for case in first.cases]
+    assert [replace(case, seconds=0) for case in again.cases] == strip
+    assert [replace(case, seconds=0) for case in second.cases] != strip
+
+
+async def test_the_report_says_what_failing_cases_have_in_common(judge: LocalExecutor, make_job: MakeJob) -> None:
+    report = await judge.judge(make_job(zoo_kernel("divides_by_block")))
+    assert any("no power of two" in sentence for sentence in report.diagnosis), report.diagnosis
+    wrong = next(case for case in report.cases if not case.passed)
+    assert wrong.first_wrong and wrong.max_rel and wrong.tolerance_ratio and wrong.tolerance_ratio > 1
+
+
+async def test_an_error_shows_the_kernel_line_and_stays_text(judge: LocalExecutor, make_job: MakeJob) -> None:
+    report = await judge.judge(make_job(zoo_kernel("does_not_compile")))
+    assert "undefined_name" in report.cases[0].detail or "power of 2" in report.cases[0].detail, report.cases[0].detail
+    assert "rmsnorm_triton.py" in report.cases[0].detail
+    raised = await judge.judge(make_job(zoo_kernel("raises")))
+    assert raised.status is Status.RUNTIME_ERROR and "PASSED: 78" in raised.cases[0].detail
+
+
+async def test_nothing_is_written_outside_and_nothing_survives(judge: LocalExecutor, make_job: MakeJob) -> None:
+    Path("/tmp/written_by_a_candidate").unlink(missing_ok=True)
+    job = make_job(zoo_kernel("writes_files"))
+    before = sorted(path.name for path in Path(job.folder).iterdir())
+    await judge.judge(job)
+    assert not Path("/tmp/written_by_a_candidate").exists()
+    assert sorted(path.name for path in Path(job.folder).iterdir()) == before
+
+
+async def test_the_environment_of_judge_and_candidate_holds_no_key(
+    judge: LocalExecutor, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "planted-secret")
+    kernel = b"""
+import os
+import torch
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    pid, seen = os.getpid(), []
+    with open("/proc/self/environ", "rb") as own:
+        seen.append(own.read())
+    raise RuntimeError(repr(dict(os.environ)) + repr(seen))
+"""
+    executor = LocalExecutor(DEVICE, tmp_path / "judge.log")
+    try:
+        report = await executor.judge(make_job(kernel))
+    finally:
+        await executor.close()
+    assert report.status is Status.RUNTIME_ERROR
+    assert "TRITON_CACHE_DIR" in report.cases[0].detail, "the candidate did look"
+    assert "planted-secret" not in str(report)
+
+
+async def test_a_judge_that_is_killed_is_started_again(make_job: MakeJob, tmp_path: Path) -> None:
+    executor = LocalExecutor(DEVICE, tmp_path / "judge.log")
+    try:
+        await executor.start()
+        assert executor.pid is not None
+        os.kill(executor.pid, 9)
+        report = await executor.judge(make_job(zoo_kernel("good")))
+        assert report.status is Status.PASSED
+    finally:
+        await executor.close()
