@@ -1,7 +1,7 @@
 """The agent that asks Anthropic's Messages API.
 
-Owns the shape of the request (what is cached, what is optional) and of the stream. Failures and retries are `wire`'s
-and `retry`'s.
+Owns the shape of the request (what is cached, what is optional) and of the stream. What a failure means and
+when to ask again is decided in `failures`, `wire` and `retry`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from anthropic.types import MessageParam, TextBlockParam
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.agents import Request
+from orchestrator.agents.failures import Options, Provider
 from orchestrator.agents.keys import ANTHROPIC_KEY, ANTHROPIC_URL, AnthropicKeys, checked_key, checked_url, shown_url
 from orchestrator.agents.pricing import PriceTable
 from orchestrator.agents.retry import OnWait, RetryPolicy
-from orchestrator.agents.wire import Heard, Line, Options, Provider
+from orchestrator.agents.wire import Heard, Line
 from orchestrator.errors import UsageError
 from orchestrator.records import Prompt, Reply
 

@@ -6,7 +6,6 @@ Owns the two files and the waiting. Writes nothing outside `<request.folder>/inb
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -85,12 +84,12 @@ def _ask(request: Request) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Size and time of change; None while there is nothing."""
+    """Size and time of change; None while there is no file."""
     try:
-        found: os.stat_result = path.stat()
+        found = path.stat()
     except FileNotFoundError:
         return None
-    return (found.st_size, found.st_mtime_ns) if found.st_size else None
+    return found.st_size, found.st_mtime_ns
 
 
 def _read(path: Path) -> str:

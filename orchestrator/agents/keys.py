@@ -18,10 +18,10 @@ OPENAI_KEY, OPENAI_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
 class _Keys(BaseSettings):
-    # A value pasted with its line end is the commonest broken key; one set to nothing counts as not set.
-    model_config = SettingsConfigDict(env_ignore_empty=True, str_strip_whitespace=True, hide_input_in_errors=True)
+    # A value pasted with its line end is the commonest broken key.
+    model_config = SettingsConfigDict(str_strip_whitespace=True, hide_input_in_errors=True)
 
-    api_key: SecretStr | None = None
+    api_key: SecretStr | None = None  # an empty one counts as not set; so does an empty address
     base_url: str | None = None
 
 

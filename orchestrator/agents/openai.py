@@ -1,7 +1,7 @@
 """The agent that asks any server with OpenAI's chat completions: OpenAI itself, vLLM, DeepSeek, a local one.
 
-Owns the shape of the request (which parameters which kind of model takes) and of the stream. Failures, parameters that
-a server refuses, and retries, are `wire`'s and `retry`'s.
+Owns the shape of the request (which parameters which kind of model takes) and of the stream. What a
+failure means and when to ask again is decided in `failures`, `wire` and `retry`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import openai
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.agents import Request
+from orchestrator.agents.failures import Options, Provider
 from orchestrator.agents.keys import OPENAI_KEY, OPENAI_URL, OpenAIKeys, checked_key, checked_url, shown_url
 from orchestrator.agents.pricing import PriceTable
 from orchestrator.agents.retry import OnWait, RetryPolicy
-from orchestrator.agents.wire import Heard, Line, Options, Provider
+from orchestrator.agents.wire import Heard, Line
 from orchestrator.errors import UsageError
 from orchestrator.records import Prompt, Reply
 

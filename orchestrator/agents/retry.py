@@ -1,7 +1,7 @@
 """When to ask a provider again: how often, how long to wait, when to give up.
 
-Owns the policy alone. What a failure means (worth another try or not) is decided in `wire`, which raises `Transient`
-for the former; the clients' own retrying is off, so that requests are counted and waits are seen in one place.
+Owns the policy alone. Whether a failure is worth another try is decided in `failures`, which raises `Transient` if so.
+The clients' own retrying is off, so that requests are counted and waits are seen in one place.
 """
 
 from __future__ import annotations

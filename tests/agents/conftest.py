@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from loopback import Server, serving
 
 from orchestrator.agents import Request
 from orchestrator.records import Prompt, Turn
+
+from .loopback import Server, serving
 
 
 @pytest.fixture(autouse=True)

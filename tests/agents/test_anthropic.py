@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from loopback import Server, anthropic_events, error, sse
 
 from orchestrator.agents import Request
 from orchestrator.agents.anthropic import DEFAULT_MODEL, AnthropicAgent
 from orchestrator.agents.retry import RetryPolicy
 from orchestrator.errors import AgentError, UsageError
+
+from .loopback import Server, anthropic_events, error, sse
 
 QUICK = RetryPolicy(max_tries=2, first_wait_s=0.01)
 MARK = {"type": "ephemeral"}

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from loopback import Server, anthropic_events, error, sse
 
 from orchestrator.agents import Agent, Request
 from orchestrator.agents.choose import AgentOptions, choose
 from orchestrator.errors import UsageError
+
+from .loopback import Server, anthropic_events, error, sse
 
 A = {"ANTHROPIC_API_KEY": "sk-a"}
 K = {"OPENAI_API_KEY": "sk-o"}

@@ -7,12 +7,13 @@ import json
 from typing import Any
 
 import pytest
-from loopback import Answer, Server, error, openai_events, sse
 
 from orchestrator.agents import Request
 from orchestrator.agents.openai import OpenAIAgent, reasons
 from orchestrator.agents.retry import RetryPolicy
 from orchestrator.errors import AgentError, UsageError
+
+from .loopback import Answer, Server, error, openai_events, sse
 
 QUICK = RetryPolicy(max_tries=2, first_wait_s=0.01)
 COUNTED = {"stream_options": {"include_usage": True}}

@@ -12,15 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
-from loopback import Answer, Server, anthropic_events, closed_port, error, openai_events, sse
 
 from orchestrator.agents import Request
 from orchestrator.agents.anthropic import AnthropicAgent
+from orchestrator.agents.failures import Refusal, refused_parameter
 from orchestrator.agents.openai import OpenAIAgent
 from orchestrator.agents.pricing import Price, PriceTable
 from orchestrator.agents.retry import RetryPolicy
-from orchestrator.agents.wire import Refusal, refused_parameter, without
+from orchestrator.agents.wire import without
 from orchestrator.errors import AgentError, UsageError
+
+from .loopback import Answer, Server, anthropic_events, closed_port, error, openai_events, sse
 
 KEY = "sk-test-0123456789"
 QUICK = RetryPolicy(max_tries=3, max_total_s=20, first_wait_s=0.01, max_wait_s=2.0)
