@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from orchestrator import resources
 from orchestrator.agents.choose import AgentOptions
@@ -77,7 +77,8 @@ class Settings(BaseSettings):
 def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:
     """The resolved settings. `overrides` are "section.key=value" texts; `flags`, a nested mapping, outranks all."""
     given = _merged([_override(text) for text in overrides] + ([flags] if flags else []))
-    files = [resources.shipped("configs") / "default.yaml", *([_readable(file)] if file else [])]
+    defaults = resources.shipped("configs") / "default.yaml"
+    layers = [_read(path) for path in (file, defaults) if path is not None]
 
     class Resolved(Settings):
         @classmethod
@@ -89,15 +90,12 @@ def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[
             dotenv_settings: PydanticBaseSettingsSource,
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
-            layers = [YamlConfigSettingsSource(settings_cls, yaml_file=path) for path in reversed(files)]
-            return (init_settings, env_settings, *layers)
+            return (init_settings, env_settings, *(InitSettingsSource(settings_cls, layer) for layer in layers))
 
     try:
         return Resolved(**given)
     except ValidationError as error:
         raise UsageError(_explained(error)) from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
 
 
 def dump(settings: Settings) -> str:
@@ -128,10 +126,18 @@ def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _readable(file: Path) -> Path:
-    if not file.is_file():
-        raise UsageError(f"--config {file}: no such file")
-    return file
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"settings file {file} cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"settings file {file} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise UsageError(
+            f"settings file {file} holds no mapping of sections, such as 'loop:' with 'rounds: 2' below it"
+        )
+    return content
 
 
 def _explained(error: ValidationError) -> str:

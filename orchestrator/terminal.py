@@ -42,13 +42,17 @@ class Terminal:
 
     def asking(self, stage: str, round_: int) -> None:
         """A prompt goes out."""
-        self._wait(f"stage {stage}, round {round_}: asking the model")
+        self._wait(f"stage {stage}, round {round_}: asking for a proposal")
 
     def judging(self, reply: Reply) -> None:
         """The reply is being judged."""
-        tokens = f", {reply.usage.output_tokens} tokens" if reply.usage.output_tokens is not None else ""
+        usage = reply.usage
+        tokens = f", {usage.output_tokens} tokens" if usage.output_tokens is not None else ""
         self._rest()
-        self.say(f"  {reply.model} answered in {reply.usage.latency_s:.1f} s{tokens}")
+        if usage.requests:
+            self.say(f"  {reply.model} answered in {usage.latency_s:.1f} s{tokens}")
+        else:
+            self.say(f"  replayed a reply of {reply.model}")
         self._wait("judging")
 
     def judged(self, attempt: Attempt) -> None:

@@ -1,0 +1,74 @@
+"""Each pattern is named where it holds and not where it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.diagnosis import diagnose
+from orchestrator.records import CaseResult, Status
+
+
+def case(passed: bool, n: int = 128, m: int = 4, dtype: str = "float32", scale: float = 1.0, **more: Any) -> CaseResult:
+    status = Status.PASSED if passed else Status.WRONG_VALUES
+    defaults: dict[str, Any] = {"max_rel": 0.5, "tolerance_ratio": 50.0, "holdout": False, "status": status}
+    return CaseResult(f"{dtype}-{m}x{n}", {"M": m, "N": n}, dtype, scale, **(defaults | more))
+
+
+SIZES = (1, 7, 127, 128, 255, 1024)
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("told", "fails", "more"),
+    [
+        ("Only dtype float16 fails", lambda n, d, s: d == "float16", {}),
+        ("Only dtype float16 fails, and not in every case", lambda n, d, s: d == "float16" and n > 1, {}),
+        ("Only scale 1000 fails", lambda n, d, s: s == 1000, {}),
+        ("Only N that is no power of two fails", lambda n, d, s: n & (n - 1) != 0, {}),
+        ("Every case with N >= 255 fails", lambda n, d, s: n >= 255, {}),
+        ("Only half precision is wrong", lambda n, d, s: d != "float32", {"max_rel": 0.02}),
+        ("within 2 times its tolerance", lambda n, d, s: n == 255, {"tolerance_ratio": 1.5}),
+        ("only in column 6", lambda n, d, s: n == 7, {"wrong_in": "only in column 6 of 7"}),
+    ],
+)
+def test_patterns(told: str, fails: Any, more: dict[str, Any]) -> None:
+    results = [
+        case(False, n=n, dtype=d, scale=s, **more) if fails(n, d, s) else case(True, n=n, dtype=d, scale=s)
+        for n in SIZES for d in DTYPES for s in (1e-3, 1.0, 1e3)
+    ]  # fmt: skip
+    sentences = diagnose(results)
+    assert any(told in sentence for sentence in sentences), sentences
+    everything = [case(False, n=n, dtype=d, scale=s) for n in SIZES for d in DTYPES for s in (1e-3, 1.0, 1e3)]
+    assert not any(told in sentence for sentence in diagnose(everything))
+
+
+def test_a_small_error_in_half_precision_is_no_missing_promotion() -> None:
+    results = [case(True)] + [case(False, dtype="float16", max_rel=3e-3)]
+    assert not any("half precision" in sentence for sentence in diagnose(results))
+
+
+def test_a_large_miss_is_not_near() -> None:
+    assert not any("times its tolerance" in sentence for sentence in diagnose([case(False, tolerance_ratio=2.5)]))
+
+
+def test_only_held_out_cases() -> None:
+    (sentence,) = [s for s in diagnose([case(True), case(False, n=100, holdout=True)]) if "drawn" in s]
+    assert "fitted" in sentence
+
+
+def test_an_ignored_parameter_is_the_only_thing_said() -> None:
+    results = [case(True, n=n, parameters={"eps": 1e-6}) for n in SIZES]
+    results.append(case(False, n=100, holdout=True, parameters={"eps": 0.1}))
+    (sentence,) = diagnose(results)
+    assert "another eps than 1e-06" in sentence
+
+
+def test_two_odd_sizes_among_many_passing_ones_are_no_pattern() -> None:
+    results = [case(True, n=n) for n in (3, 5, 7, 9, 11, 128)] + [case(False, n=13)]
+    assert not any("power of two" in sentence for sentence in diagnose(results))
+
+
+def test_nothing_failed() -> None:
+    assert diagnose([case(True)]) == ()

@@ -1,0 +1,127 @@
+"""An op folder is checked when it is read, and what it renders stands alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator import ops, resources
+from orchestrator.errors import UsageError
+from orchestrator.ops import Op
+from tests.conftest import zoo_kernel
+
+SHIPPED = resources.shipped("configs") / "ops"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the shipped op, to break."""
+    shutil.copytree(SHIPPED / "rmsnorm", tmp_path / "rmsnorm")
+    return tmp_path / "rmsnorm"
+
+
+def change(folder: Path, path: str, value: Any) -> None:
+    spec = yaml.safe_load((folder / "op.yaml").read_text())
+    *parents, last = path.split(".")
+    inner = spec
+    for part in parents:
+        inner = inner[part]
+    inner[last] = value
+    (folder / "op.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("unknown", 1, "unknown"),
+        ("sweep.shapes", [[1, 2, 3]], "dims"),
+        ("sweep.shapes", [], "sweep.shapes"),
+        ("sweep.dtypes", ["float8"], "sweep.dtypes"),
+        ("sweep.quick", {"K": 3}, "K"),
+        ("tolerance", {"float32": {"rtol": 1e-5, "atol": 1e-6}}, "bfloat16"),
+        ("tolerance.float32", {"rtol": 0, "atol": 1e-6}, "rtol"),
+        ("entry", "rmsnorm_triton(x)", "entry takes"),
+        ("entry", "not a signature", "no signature"),
+        ("bench.bytes", "M * N * os.system('x')", "os"),
+        ("outputs.y.dtype_of", "z", "z"),
+        ("inputs.x.shape", ["M", "Q"], "Q"),
+        ("name", "other", "must agree"),
+        ("sweep.holdout.parameters", {"alpha": [1.0]}, "alpha"),
+    ],
+)
+def test_a_wrong_op_is_refused_in_one_line(folder: Path, path: str, value: Any, said: str) -> None:
+    change(folder, path, value)
+    with pytest.raises(UsageError) as raised:
+        ops.load("rmsnorm", folder.parent)
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_broken_files_are_refused(folder: Path) -> None:
+    (folder / "op.yaml").write_text("a: [")
+    with pytest.raises(UsageError, match="not YAML"):
+        ops.load("rmsnorm", folder.parent)
+    shutil.copy(SHIPPED / "rmsnorm" / "op.yaml", folder / "op.yaml")
+    (folder / "reference.py").write_text("def other(): ...")
+    with pytest.raises(UsageError, match="rmsnorm_ref"):
+        ops.load("rmsnorm", folder.parent)
+
+
+def test_an_unknown_op_gets_a_hint() -> None:
+    with pytest.raises(UsageError, match="did you mean rmsnorm"):
+        ops.load("rmsnrm", SHIPPED)
+
+
+def test_the_sweep_is_as_specified(rmsnorm: Op) -> None:
+    sweep = rmsnorm.spec.sweep
+    assert len(sweep.shapes) * len(sweep.dtypes) * len(sweep.scales) == 72
+    assert {name: (t.rtol, t.atol) for name, t in rmsnorm.spec.tolerance.items()} == {
+        "float32": (1e-5, 1e-6),
+        "float16": (2e-3, 1e-3),
+        "bfloat16": (2e-2, 1e-2),
+    }
+
+
+@pytest.fixture
+def export(rmsnorm: Op, tmp_path: Path) -> Path:
+    """What a person gets: the four files, beside a kernel."""
+    for name, data in rmsnorm.workspace_files().items():
+        (tmp_path / name).write_bytes(data)
+    return tmp_path
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys, runpy; sys.path.insert(0, {str(folder)!r}); sys.argv = {list(command)!r};"
+         f" runpy.run_path({command[0]!r}, run_name='__main__')"],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_test_file_stands_alone(export: Path) -> None:
+    (export / "rmsnorm_triton.py").write_bytes(zoo_kernel("good"))
+    result = run(export, "test_correctness.py", "--quick")
+    lines = result.stdout.splitlines()
+    assert result.returncode == 0, result.stderr
+    assert sum(line.startswith("[PASS] ") and "max_abs=" in line and "max_rel=" in line for line in lines) == 45
+    assert lines[-1].startswith("45 passed, 0 failed")
+
+
+def test_the_test_file_fails_a_wrong_kernel(export: Path) -> None:
+    (export / "rmsnorm_triton.py").write_bytes(zoo_kernel("divides_by_block"))
+    result = run(export, "test_correctness.py", "--quick", "--holdout")
+    assert result.returncode == 1
+    assert "[FAIL] float32-M1xN7-scale1 " in result.stdout and "[PASS] float32-M5xN128-scale1 " in result.stdout
+
+
+def test_bench_needs_a_gpu_and_says_so(export: Path) -> None:
+    (export / "rmsnorm_triton.py").write_bytes(zoo_kernel("good"))
+    result = run(export, "bench.py")
+    assert result.returncode == 2 and "needs a GPU" in result.stderr
