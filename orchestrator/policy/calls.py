@@ -1,0 +1,427 @@
+"""What one call gives, by what is called: the file's functions, kernels and classes, allowed names, builtins, methods.
+
+Owns one function a kind of callee. Names that the rules refuse still get a result here, on the safe side.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+from orchestrator.policy import names
+from orchestrator.policy.evaluate import attribute, item, iterate
+from orchestrator.policy.values import (
+    ADDRESS,
+    EMPTY,
+    PLAIN,
+    PLAIN_VALUE,
+    TENSOR,
+    TENSOR_VALUE,
+    Arguments,
+    Callable_,
+    Ref,
+    Value,
+    fresh,
+    join,
+    kept,
+    parameters,
+    refer,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.policy.infer import Inference
+
+
+def call(inf: Inference, function: Value, arguments: Arguments, node: ast.AST) -> Value:
+    """The results of all the things that function may be."""
+    out = EMPTY
+    for ref in function.refs:
+        caller = _CALLERS.get(ref.kind)
+        if caller is not None:
+            out = out.join(caller(inf, ref, arguments, node, function))
+    if out == EMPTY and inf.final and not any(ref.kind in _CALLERS for ref in function.refs):
+        return TENSOR_VALUE  # something that cannot be followed may give anything
+    return out
+
+
+# --- the file's own
+
+
+def _definition(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    target = ref.key
+    assert isinstance(target, Callable_)
+    inf.edge(target)
+    bind(inf, target, ref.shift, arguments)
+    info = inf.functions.get(target)
+    decorators = set(info.decorators) if info else set()
+    if "contextlib.contextmanager" in decorators:
+        return refer("manager", target)
+    if target in inf.yields:
+        return inf.heap.box(target, {None: inf.yields[target]})
+    value = inf.returns.get(target, EMPTY)
+    if decorators & names.CACHING:
+        inf.heap.persist(value)
+        return kept(value)
+    return value
+
+
+def bind(inf: Inference, target: Callable_, shift: int, arguments: Arguments) -> None:
+    """Join arguments into the parameters of a function of the file."""
+    inf.bound.add(target)
+    order = [arg.arg for arg in (*target.args.posonlyargs, *target.args.args)][shift:]
+    for name, value in zip(order, arguments.positional, strict=False):
+        inf.bind(target, name, value)
+    rest = join([*arguments.positional[len(order) :], arguments.star])
+    if target.args.vararg is not None and rest != EMPTY:
+        inf.bind(target, target.args.vararg.arg, inf.heap.box(target.args.vararg, {None: rest}))
+    known = {arg.arg for arg in parameters(target)}
+    extra: dict[Hashable, Value] = {None: arguments.double} if arguments.double != EMPTY else {}
+    for name, value in arguments.keywords:
+        if name in known:
+            inf.bind(target, name, value)
+        else:
+            extra[name] = value
+    if target.args.kwarg is not None:
+        inf.bind(target, target.args.kwarg.arg, inf.heap.box(target.args.kwarg, extra))
+    _bind_unknown(inf, target, order[len(arguments.positional) :], arguments)
+
+
+def _bind_unknown(inf: Inference, target: Callable_, order: list[str], arguments: Arguments) -> None:
+    """*args and **kwargs reach the parameters left over; what these are is then read off their declaration."""
+    element = arguments.star.join(arguments.double)
+    if element == EMPTY:
+        return
+    taken = {name for name, _ in arguments.keywords}
+    wanted = {*order, *(arg.arg for arg in target.args.kwonlyargs)} - taken
+    for arg, default in inf.defaults(target):
+        if arg.arg in wanted:
+            declared = inf.declared(target, arg, default)
+            plain = default is not None and not declared.tensor
+            inf.bind(target, arg.arg, PLAIN_VALUE if plain or not element.tensor else element.join(declared))
+
+
+def _launcher(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    assert isinstance(ref.key, ast.AST)
+    inf.launch(ref.key, arguments, node)
+    return PLAIN_VALUE
+
+
+def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    owner = str(ref.key)
+    fields = inf.fields(owner)
+    for name, value in [*zip(fields, arguments.positional, strict=False), *arguments.keywords]:
+        inf.set_attribute(owner, name, value)
+    for name in fields:
+        inf.set_attribute(owner, name, arguments.star.join(arguments.double))
+    for name in ("__init__", "__post_init__"):
+        method = inf.method(owner, name)
+        if method is not None:
+            inf.bind_self(method, owner)
+            _definition(inf, Ref("def", method.node, 1), arguments, node, function)
+    return refer("inst", owner)
+
+
+def _instance(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """Calling an nn.Module runs its forward."""
+    method = inf.method(str(ref.key), "forward")
+    if method is None:
+        return TENSOR_VALUE
+    inf.bind_self(method, str(ref.key))
+    return _definition(inf, Ref("def", method.node, 1), arguments, node, function)
+
+
+def _apply(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """`F.apply(...)` runs forward now and backward later."""
+    owner = str(ref.key)
+    setup = inf.method(owner, "setup_context")
+    if setup is not None:
+        everything = inf.heap.box(setup.node, {None: join(arguments.all())})
+        bind(inf, setup.node, 1, Arguments((everything, everything)))
+    forward = inf.method(owner, "forward")
+    if forward is None:
+        return TENSOR_VALUE
+    return _definition(inf, Ref("def", forward.node, 0 if setup else 1), arguments, node, function)
+
+
+def _partial(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    assert isinstance(ref.key, ast.AST)
+    if ref.key in inf.unfolding:  # a partial of itself
+        return TENSOR_VALUE
+    target, early = inf.partials[ref.key]
+    merged = Arguments(
+        (*early.positional, *arguments.positional),
+        (*early.keywords, *arguments.keywords),
+        early.star.join(arguments.star),
+        early.double.join(arguments.double),
+    )
+    inf.unfolding.add(ref.key)
+    result = call(inf, target, merged, node)
+    inf.unfolding.remove(ref.key)
+    return result
+
+
+def _pass(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """The result of a decorator with arguments: gives back what it decorates."""
+    made_with = inf.decorations.get(ref.key, []) if isinstance(ref.key, ast.AST) else []
+    for kernel in arguments.first.of("kernel"):
+        for value in made_with:
+            assert isinstance(kernel.key, ast.AST)
+            inf.escape(value, kernel.key)
+    return arguments.first
+
+
+def _registrar(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """`op.register_fake` and the like: torch calls the function as it calls the operator."""
+    for value in arguments.all():
+        for target in value.of("def"):
+            assert isinstance(target.key, Callable_)
+            inf.handed.add(target.key)
+            inf.bind_declared(target.key)
+    return arguments.first
+
+
+# --- allowed names
+
+
+def _name(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    path = str(ref.key)
+    special = _SPECIAL.get(path)
+    if special is not None:
+        return special(inf, arguments, node)
+    if path in inf.operators:
+        return _definition(inf, Ref("def", inf.operators[path]), arguments, node, function)
+    if path.removesuffix(".default") in inf.operators:
+        return _definition(inf, Ref("def", inf.operators[path.removesuffix(".default")]), arguments, node, function)
+    decorated = [value for value in arguments.positional if value.of("def") or value.of("kernel")]
+    if path in names.DECORATORS:
+        return _decorate(inf, path, arguments, node, decorated)
+    if path.startswith(("itertools.", "collections.", "dataclasses.")):
+        return contain(inf, node, arguments)
+    for value in arguments.all():
+        inf.escape(value)
+    return _torch(inf, path, arguments, node)
+
+
+def _decorate(inf: Inference, path: str, arguments: Arguments, node: ast.AST, decorated: list[Value]) -> Value:
+    """A decorator applied, or made by a call; what it was made with is called once it is known for which kernel."""
+    if decorated and path not in ("functools.wraps", "torch.library.register_fake", "triton.heuristics"):
+        return _as_kernel(decorated[0]) if path == "triton.jit" else decorated[0]
+    if path == "functools.wraps":
+        return refer("pass", None)
+    values = arguments.all()
+    inf.decorations[node] = [*values, *map(inf.heap.load, values)]  # heuristics and prune_configs_by come in dicts
+    guard = refer("guard", path) if path in names.GUARDS else PLAIN_VALUE
+    return guard.join(refer("pass", node))
+
+
+def _as_kernel(value: Value) -> Value:
+    return join(refer("kernel", ref.key) for ref in value.refs)
+
+
+def _torch(inf: Inference, path: str, arguments: Arguments, node: ast.AST) -> Value:
+    if path in names.MAKERS:
+        return TENSOR_VALUE
+    if path in names.VIEWS:
+        return Value(TENSOR_VALUE.kinds | arguments.first.kinds & ~(PLAIN | ADDRESS))
+    if path in names.PARTS:
+        return inf.heap.box(node, {None: TENSOR_VALUE.join(fresh(arguments.first))})
+    if path in names.GUARDS:
+        return refer("guard", path)
+    known = path in names.TORCH or not path.startswith("torch.")
+    return PLAIN_VALUE if known else TENSOR_VALUE
+
+
+def contain(inf: Inference, node: ast.AST, arguments: Arguments) -> Value:
+    """A new container of everything in the arguments; pairs and tuples of these count as themselves."""
+    elements = join(iterate(inf, value) for value in arguments.all() if value != EMPTY)
+    box = inf.heap.box(node, {None: elements.join(PLAIN_VALUE)})
+    direct = join(value for value in arguments.all() if value.tensor)
+    inf.heap.store(box, None, box.join(direct))
+    return box
+
+
+def rows(inf: Inference, node: ast.AST, columns: list[Value]) -> Value:
+    """A container of tuples, of which the columns are known."""
+    row = inf.heap.box((node, "row"), dict(enumerate(columns)))
+    return inf.heap.box(node, {None: row})
+
+
+def _make_partial(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    rest = Arguments(arguments.positional[1:], arguments.keywords, arguments.star, arguments.double)
+    inf.partials[node] = (arguments.first, rest)
+    for ref in arguments.first.of("name"):
+        if ref.key in names.DECORATORS:
+            return refer("pass", None)
+    call(inf, arguments.first, rest, node)
+    return refer("partial", node)
+
+
+def _reduce(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    element = join(iterate(inf, value) for value in arguments.positional[1:2]).join(join(arguments.positional[2:]))
+    return element.join(call(inf, arguments.first, Arguments((element, element)), node))
+
+
+def _second(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    return arguments.positional[1] if len(arguments.positional) > 1 else PLAIN_VALUE
+
+
+def _first(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    return arguments.first
+
+
+def _namedtuple(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    return refer("factory", node)
+
+
+def _record(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """An instance of a collections.namedtuple; which field is which is not followed."""
+    return contain(inf, node, arguments).join(refer("record", node))
+
+
+_SPECIAL: dict[str, Callable[[Inference, Arguments, ast.AST], Value]] = {
+    "collections.namedtuple": _namedtuple,
+    "functools.partial": _make_partial,
+    "functools.reduce": _reduce,
+    "typing.cast": _second,
+    "torch.library.wrap_triton": _first,
+    "dataclasses.replace": _first,
+}
+
+
+# --- builtins
+
+
+def _builtin(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    name = str(ref.key)
+    _call_with_elements(inf, name, arguments, node)
+    if name == "super":
+        return refer("super", "")
+    if name in ("list", "tuple", "set", "frozenset", "dict", "sorted", "reversed", "enumerate", "zip", "filter"):
+        return _collect(inf, name, arguments, node)
+    if name == "map":
+        elements = tuple(iterate(inf, value) for value in arguments.positional[1:])
+        return inf.heap.box(node, {None: call(inf, arguments.first, Arguments(elements), node)})
+    if name in ("iter", "type"):
+        return arguments.first
+    if name == "next":
+        return join([iterate(inf, arguments.first), *arguments.positional[1:]])
+    if name == "getattr" and isinstance(node, ast.Call):
+        return _getattr(inf, arguments, node)
+    if name in ("min", "max", "sum", "abs", "round", "pow", "divmod"):
+        return _arithmetic(inf, arguments)
+    return PLAIN_VALUE
+
+
+def _collect(inf: Inference, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    if name == "enumerate":
+        return rows(inf, node, [PLAIN_VALUE, iterate(inf, arguments.first)])
+    if name == "zip" and arguments.star == EMPTY:
+        return rows(inf, node, [iterate(inf, value) for value in arguments.positional])
+    if name in ("list", "tuple") and arguments.first.of("box"):
+        copied = inf.heap.box(node, {})
+        for ref in arguments.first.of("box"):
+            for slot, content in list(inf.heap.slots.get(ref, {}).items()):
+                inf.heap.store(copied, slot, kept(content) if ref in inf.heap.persistent else content)
+        return copied
+    box = contain(inf, node, arguments)
+    if name == "dict":
+        for key, value in arguments.keywords:
+            inf.heap.store(box, key, value)
+    return box
+
+
+def _call_with_elements(inf: Inference, name: str, arguments: Arguments, node: ast.AST) -> None:
+    """`sorted(xs, key=f)` calls f on what xs holds."""
+    keys = dict(arguments.keywords)
+    functions = [keys["key"]] if "key" in keys else []
+    if name == "filter":
+        functions.append(arguments.first)
+    elements = join(value.join(iterate(inf, value)) for value in arguments.positional if not value.of("def"))
+    for function in functions:
+        call(inf, function, Arguments((elements,)), node)
+
+
+def _getattr(inf: Inference, arguments: Arguments, node: ast.Call) -> Value:
+    label = node.args[1] if len(node.args) > 1 else None
+    if not (isinstance(label, ast.Constant) and isinstance(label.value, str)):
+        return TENSOR_VALUE
+    return join([attribute(inf, arguments.first, label.value), *arguments.positional[2:]])
+
+
+def _arithmetic(inf: Inference, arguments: Arguments) -> Value:
+    values = [value for value in arguments.all() if not value.of("def")]
+    held = any(inf.heap.holds(value, TENSOR) for value in values)
+    return TENSOR_VALUE if held else Value(join(values).kinds | PLAIN)
+
+
+# --- methods
+
+
+def _method(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    name = str(ref.key)
+    receiver = Value(function.kinds, function.refs - {ref})
+    out = EMPTY
+    if receiver.tensor:
+        out = out.join(_tensor_method(inf, name, receiver, node))
+    if receiver.of("box") or receiver.of("meta"):
+        out = out.join(_container_method(inf, name, receiver, arguments, node))
+    return out if out != EMPTY else PLAIN_VALUE
+
+
+def _tensor_method(inf: Inference, name: str, receiver: Value, node: ast.AST) -> Value:
+    if name == "data_ptr":
+        return Value(PLAIN | ADDRESS)
+    if name in names.TENSOR_QUERIES or name in ("item", "tolist"):
+        return PLAIN_VALUE
+    view = Value(receiver.kinds & ~(PLAIN | ADDRESS))
+    if name in names.TENSOR_PARTS:
+        return inf.heap.box(node, {None: view})
+    return fresh(view) if name.startswith("new_") or name == "clone" else view
+
+
+def _container_method(inf: Inference, name: str, box: Value, arguments: Arguments, node: ast.AST) -> Value:
+    if name in names.MUTATORS:
+        _mutate(inf, name, box, arguments)
+    if name == "values":
+        return inf.heap.box(node, {None: item(inf, box, None)})
+    if name == "items":
+        return rows(inf, node, [PLAIN_VALUE, item(inf, box, None)])
+    if name in ("get", "pop", "setdefault", "popleft", "popitem"):
+        return join([item(inf, box, _key(node)), *arguments.positional[1:]])
+    if name == "copy":
+        return box
+    return PLAIN_VALUE
+
+
+def _key(node: ast.AST) -> Hashable:
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        value = node.args[0].value
+        return value if isinstance(value, str) else None
+    return None
+
+
+def _mutate(inf: Inference, name: str, box: Value, arguments: Arguments) -> None:
+    for index in names.MUTATORS[name]:
+        for value in arguments.positional[index : index + 1]:
+            inf.heap.store(box, None, iterate(inf, value) if name in ("extend", "update") else value)
+    inf.heap.store(box, None, arguments.star.join(arguments.double))
+    for key, value in arguments.keywords:
+        inf.heap.store(box, key, value)
+
+
+_CALLERS: dict[str, Callable[[Inference, Ref, Arguments, ast.AST, Value], Value]] = {
+    "def": _definition,
+    "launcher": _launcher,
+    "class": _class,
+    "inst": _instance,
+    "apply": _apply,
+    "partial": _partial,
+    "factory": _record,
+    "pass": _pass,
+    "guard": _pass,
+    "registrar": _registrar,
+    "name": _name,
+    "builtin": _builtin,
+    "method": _method,
+}

@@ -1,0 +1,102 @@
+"""What the rules share: the facts, where a node stands, and how a refusal or a note is worded.
+
+Owns no rule.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from orchestrator.policy.infer import Inference
+from orchestrator.policy.values import EMPTY, Callable_, Value
+from orchestrator.records import Finding, Status
+from orchestrator.source import Source, is_demo
+
+Remark: TypeAlias = Finding | str  # a str is a note: seen, allowed, and said
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node stands."""
+
+    parent: ast.AST
+    function: ast.AST  # the innermost def or lambda, or the module
+    kernel: bool = False  # in a kernel's body
+    demo: bool = False  # under `if __name__ == "__main__":`
+    quoting: bool = False  # in a raise or an assert's message
+    annotation: bool = False
+
+    @property
+    def at_import(self) -> bool:
+        """Whether it runs when the file is imported."""
+        return isinstance(self.function, ast.Module) and not self.demo
+
+
+Rule: TypeAlias = Callable[["Check", Any, Place], Iterator[Remark]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One file under check."""
+
+    source: Source
+    inference: Inference
+    allow: frozenset[str]
+    live: frozenset[ast.AST]  # functions that may run
+    attributes: frozenset[str]  # attribute names that the file's own classes define
+
+    def value(self, node: ast.AST | None) -> Value:
+        """What an expression may be; the empty value where it was not evaluated (kernel bodies)."""
+        return self.inference.values.get(node, EMPTY) if isinstance(node, ast.expr) else EMPTY
+
+    def tensor(self, node: ast.AST | None) -> bool:
+        """Whether an expression may be a tensor."""
+        return self.value(node).tensor
+
+    def runs(self, place: Place) -> bool:
+        """Whether the place may be reached; elsewhere unknown values are not held against the file."""
+        return place.at_import or place.function in self.live
+
+    def forbidden(self, node: ast.AST, message: str, advice: str) -> Finding:
+        """Something that no honest kernel needs."""
+        return self.source.finding(Status.FORBIDDEN, node, message, advice)
+
+    def fallback(self, node: ast.AST, message: str, advice: str) -> Finding:
+        """The host computes."""
+        return self.source.finding(Status.FALLBACK, node, message, advice)
+
+    def note(self, node: ast.AST, message: str) -> str:
+        """Something grey that is allowed."""
+        line = self.source.line(node)
+        return f"{self.source.filename}:{line}: {message}"
+
+    def grey(self, node: ast.AST, name: str, what: str, status: Status, advice: str) -> Remark:
+        """Something grey that an op may allow by name: a note if it does, else a finding that says how."""
+        if name in self.allow:
+            return self.note(node, f"{name} {what}; this op allows it")
+        how = f'{advice}; an op that needs it lists "{name}" among its host operations'
+        return self.source.finding(status, node, f"{name} {what}", how)
+
+
+def walk(check: Check) -> Iterator[tuple[ast.AST, Place]]:
+    """Every node with its place, parents first."""
+    tree = check.source.tree
+    kernels = {kernel.node for kernel in check.source.kernels}
+    pending: list[tuple[ast.AST, Place]] = [(child, Place(tree, tree)) for child in reversed(tree.body)]
+    while pending:
+        node, place = pending.pop()
+        yield node, place
+        for child in reversed(list(ast.iter_child_nodes(node))):
+            pending.append((child, _inside(node, child, place, kernels)))
+
+
+def _inside(node: ast.AST, child: ast.AST, place: Place, kernels: set[Any]) -> Place:
+    if isinstance(node, Callable_) and child in ([node.body] if isinstance(node, ast.Lambda) else node.body):
+        return Place(node, node, kernel=place.kernel or node in kernels, demo=place.demo)
+    quoting = place.quoting or isinstance(node, ast.Raise) or (isinstance(node, ast.Assert) and child is node.msg)
+    annotation = place.annotation or child in (getattr(node, "annotation", None), getattr(node, "returns", None))
+    demo = place.demo or (is_demo(node) and isinstance(place.function, ast.Module))
+    return replace(place, parent=node, quoting=quoting, annotation=annotation and child is not None, demo=demo)

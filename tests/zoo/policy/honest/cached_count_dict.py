@@ -1,0 +1,32 @@
+# honest: a module dict that keeps numbers
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _k(x_ptr, w_ptr, y_ptr, sx, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * sx + cols, mask=mask, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+    rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
+    tl.store(y_ptr + row * N + cols, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=mask)
+
+
+_SMS = {}
+
+
+def _sms(device):
+    key = (device.type, device.index)
+    if key not in _SMS:
+        _SMS[key] = torch.cuda.get_device_properties(device).multi_processor_count
+    return _SMS[key]
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    _k[(min(M, _sms(x.device) * M),)](x, w, y, x.stride(0), N, eps, BLOCK=triton.next_power_of_2(N))
+    return y

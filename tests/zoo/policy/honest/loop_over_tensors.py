@@ -1,0 +1,26 @@
+# honest: a kernel for each of several tensors
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _k(x_ptr, w_ptr, y_ptr, sx, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * sx + cols, mask=mask, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+    rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
+    tl.store(y_ptr + row * N + cols, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=mask)
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    for i, (src, dst) in enumerate(zip(x.chunk(2), y.chunk(2))):
+        rows = src.shape[0]
+        if rows * (i + 1) == 0:
+            continue
+        _k[(rows,)](src, w, dst, src.stride(0), N, eps, BLOCK=triton.next_power_of_2(N))
+    return y
