@@ -11,10 +11,14 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 _KILL_DEADLINE_S = 20.0
+_BETWEEN_KILLS_S = 0.001
+_KILLED_AT_ONCE = 1000
+_REAPED_AT_ONCE = 1000
 _FLAGS_FIELD, _PF_FORKNOEXEC = 6, 0x40  # in /proc/PID/stat, counted from the field after the name
 _GONE = (FileNotFoundError, ProcessLookupError)  # a process may end between being found and being read
 
@@ -54,19 +58,20 @@ def _children(pid: int) -> list[int]:
     return children
 
 
-def usage(inherited_bytes: int) -> Usage:
-    """What the calling process's descendants hold.
+def usage(inherited_bytes: int, enough: int) -> Usage:
+    """What the calling process's descendants hold, counted up to `enough` processes: a bomb grows faster than a walk.
 
     A process forked without exec shares `inherited_bytes` with the caller copy-on-write, and they are not counted. One
     that unmaps them hides as much of its own: the limit on processes bounds how often.
     """
     total = Usage()
-    for pid in descendants(os.getpid()):
+    for pid in islice(descendants(os.getpid()), enough):
         with suppress(*_GONE, KeyError):  # a zombie's status has no memory fields
             fields = _status(pid)
+            total = replace(total, processes=total.processes + 1, threads=total.threads + int(fields["Threads"]))
             resident = _bytes(fields["RssAnon"]) + _bytes(fields["RssShmem"])
             own = max(0, resident - inherited_bytes) if _is_plain_fork(pid) else resident
-            total = Usage(total.processes + 1, total.threads + int(fields["Threads"]), total.resident_bytes + own)
+            total = replace(total, resident_bytes=total.resident_bytes + own)
     return total
 
 
@@ -91,30 +96,48 @@ def _bytes(text: str) -> int:
 
 
 def reap() -> dict[int, int]:
-    """Collects every child that has ended; the wait status of each by process id."""
+    """Collects children that have ended, not endlessly many; the wait status of each by process id."""
     ended = {}
     with suppress(ChildProcessError):
-        while (found := os.waitpid(-1, os.WNOHANG))[0]:
-            ended[found[0]] = found[1]
+        for _ in range(_REAPED_AT_ONCE):
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            ended[pid] = status
     return ended
 
 
-def kill_all(first: int) -> dict[int, int]:
-    """Ends every descendant of the calling process, `first` and its group before the others; returns what `reap` gave.
+def kill_all(first: int, *, at_once: bool) -> dict[int, int]:
+    """Ends every descendant of the calling process, and returns the wait status of each.
 
-    A signal that is pending stops a fork, so killing parents first starves a fork bomb; what slipped through has
-    become our own child by the next round. TimeoutError when some remain after many rounds.
+    `at_once`: the caller can signal nothing but its descendants (`sandbox.keep_signals_inside`), so that one call
+    reaches all of them and no fork slips through. Otherwise they are hunted one by one, parents first, since a pending
+    signal stops a fork; as root on many cores a bomb may outrun that. TimeoutError when some are left in the end.
     """
     ended: dict[int, int] = {}
     deadline = time.monotonic() + _KILL_DEADLINE_S
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(first, signal.SIGKILL)
-    while True:
-        for pid in descendants(os.getpid()):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    while time.monotonic() < deadline:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(-1 if at_once else -first, signal.SIGKILL)
+        if not at_once:
+            _kill_one_by_one()
         ended |= reap()
-        if not _children(os.getpid()):
+        if _has_no_child():
             return ended
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"processes of the candidate survive SIGKILL: {_children(os.getpid())}")
+        time.sleep(_BETWEEN_KILLS_S if at_once else 0)
+    raise TimeoutError("processes of the candidate survive SIGKILL")
+
+
+def _kill_one_by_one() -> None:
+    for pid in islice(descendants(os.getpid()), _KILLED_AT_ONCE):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _has_no_child() -> bool:
+    """Then there is no descendant either: those whose parents died became children of ours."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False

@@ -83,6 +83,26 @@ def make_undumpable() -> None:
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
 
 
+def keep_signals_inside(outsider: int) -> bool:
+    """Leaves the calling process able to signal only itself and what it forks from now on; False where Landlock cannot.
+
+    Then `kill(-1)` ends exactly its descendants. That is too dangerous to take on trust, so it is tried on `outsider`,
+    a process of the same user.
+    """
+    version = landlock.abi()
+    if version < landlock.SCOPE_ABI:
+        return False
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    try:
+        landlock.restrict((), version, files=False)
+        os.kill(outsider, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def confine(spec: Confinement) -> tuple[SandboxPiece, ...]:
     """Confines the calling process, which must have one thread. Cannot be undone.
 

@@ -24,7 +24,14 @@ from typing import Any, NoReturn
 
 from orchestrator.judge import linux, proctree, scratch
 from orchestrator.judge.proctree import Usage
-from orchestrator.judge.sandbox import Confinement, confine, make_undumpable, pieces_to_json, scrub_environment
+from orchestrator.judge.sandbox import (
+    Confinement,
+    confine,
+    keep_signals_inside,
+    make_undumpable,
+    pieces_to_json,
+    scrub_environment,
+)
 
 Target = Callable[[socket.socket, dict[str, object]], None]
 
@@ -56,6 +63,7 @@ class Warden:
         self._control = control
         self._target = target
         self._judge = os.getppid()
+        self._at_once = keep_signals_inside(self._judge)
         self._candidate: _Candidate | None = None
 
     def serve(self) -> None:
@@ -66,7 +74,7 @@ class Warden:
                     self._watch(self._candidate)
         finally:
             if self._candidate is not None:
-                proctree.kill_all(self._candidate.pid)
+                proctree.kill_all(self._candidate.pid, at_once=self._at_once)
 
     def _wait_or_obey(self) -> bool:
         """Waits for an order, the candidate's end or the next look at it. False when the judge has closed its end."""
@@ -102,15 +110,14 @@ class Warden:
         self._tell({"number": order["number"], "pid": pid})
 
     def _watch(self, candidate: _Candidate) -> None:
-        now = self._look(candidate)
-        ended = proctree.reap()
-        if candidate.pid in ended:
+        excess, ended = self._excess(candidate, self._look(candidate)), proctree.reap()
+        if candidate.pid in ended and excess is None:
             self._finish(candidate, "", "", ended[candidate.pid])
-        elif excess := self._excess(candidate, now):
-            self._finish(candidate, *excess, None)
+        elif excess is not None:
+            self._finish(candidate, *excess, ended.get(candidate.pid))
 
     def _look(self, candidate: _Candidate) -> Usage:
-        now = proctree.usage(candidate.inherited_bytes)
+        now = proctree.usage(candidate.inherited_bytes, enough=candidate.confinement.limits.processes + 1)
         candidate.peak = candidate.peak.peak(now)
         return now
 
@@ -119,7 +126,7 @@ class Warden:
         limits = candidate.confinement.limits
         if now.processes > limits.processes or now.threads > limits.threads:
             allowed = f"{limits.processes} processes, {limits.threads} threads"
-            return "processes", f"{now.processes} processes, {now.threads} threads; the limit is {allowed}"
+            return "processes", f"at least {now.processes} processes, {now.threads} threads; the limit is {allowed}"
         if now.resident_bytes > limits.memory_bytes:
             # Between fork and exec of a helper (gcc, ptxas) the same memory shows twice: look again before judging.
             time.sleep(_CONFIRM_S)
@@ -134,7 +141,7 @@ class Warden:
 
     def _finish(self, candidate: _Candidate, reason: str, detail: str, status: int | None) -> None:
         """Kills what is left, and tells the judge. With no reason of ours, the wait status says how it ended."""
-        ended = proctree.kill_all(candidate.pid)
+        ended = proctree.kill_all(candidate.pid, at_once=self._at_once)
         status = ended.get(candidate.pid, 0) if status is None else status
         by_signal = os.WIFSIGNALED(status)
         self._candidate = None

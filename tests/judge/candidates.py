@@ -1,7 +1,8 @@
 """What a candidate's process does with its life, one function each, and a judge that reports how each ended.
 
-`python candidates.py` starts one fork server, runs every scenario in turn and prints JSON: the Exit, what the candidate
-said on its channel, and which processes are left. Stdlib only, so that any user's interpreter can run it.
+`python candidates.py [[one-by-one] SCENARIO...]` starts one fork server, runs the scenarios in turn and prints JSON:
+the Exit, what the candidate said on its channel, and which processes are left. Stdlib only, so that any user's
+interpreter can run it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from orchestrator.errors import JudgeError
-from orchestrator.judge import linux, proctree, sandbox, scratch
+from orchestrator.judge import linux, proctree, sandbox, scratch, warden
 from orchestrator.judge.forkserver import Child, ForkServer
 from orchestrator.judge.sandbox import Confinement, Limits
 
@@ -89,8 +90,8 @@ def planted_secret(sock: socket.socket, config: dict) -> None:
     linux.prctl(linux.PR_SET_DUMPABLE, 1)
     own = attempt(lambda: SECRET in Path("/proc/self/environ").read_text())
     judge = attempt(lambda: Path(f"/proc/{config['judge']}/environ").read_text())
-    warden = attempt(lambda: Path(f"/proc/{os.getppid()}/environ").read_text())
-    tell(sock, own=own, judge=judge, warden=warden)
+    server = attempt(lambda: Path(f"/proc/{os.getppid()}/environ").read_text())
+    tell(sock, own=own, judge=judge, warden=server)
 
 
 @scenario
@@ -143,7 +144,7 @@ def hidden_fork_bomb(sock: socket.socket, config: dict) -> None:
                     os._exit(0)
 
 
-@endless
+@scenario
 def hopper(sock: socket.socket, config: dict) -> None:
     """Never more than two processes, and never the same for long."""
     if os.fork():
@@ -390,19 +391,21 @@ def main() -> None:
     if os.environ.get("SECRET") != SECRET:  # in the block that exec leaves in memory, where a fork would show it
         raise SystemExit(subprocess.call([sys.executable, *sys.argv], env=os.environ | {"SECRET": SECRET}))
     sandbox.make_undumpable()
+    if sys.argv[1:2] == ["one-by-one"]:  # as on a kernel where Landlock knows no signals
+        warden.keep_signals_inside = lambda outsider: False
+        print(json.dumps(run_all(sys.argv[2:])))
+        return
+    results = run_all(sys.argv[1:] or list(SCENARIOS))
+    SCENARIOS["daemon_and_hang"] = daemon_and_hang
+    print(json.dumps(results | {"death_of_warden": death_of_warden(), "death_of_judge": death_of_judge()}))
+
+
+def run_all(names: list[str]) -> dict[str, object]:
     server = ForkServer.start(target)
-    names = sys.argv[1:] or list(SCENARIOS)
-    results: dict[str, object] = {}
-    for name in names:
-        results[name] = run_one(server, name)
-    if not sys.argv[1:]:
-        results["misuse"] = misuse(server)
-        results["alive"] = server.alive
-        SCENARIOS["daemon_and_hang"] = daemon_and_hang
-        results["death_of_warden"] = death_of_warden()
-        results["death_of_judge"] = death_of_judge()
+    results: dict[str, object] = {name: run_one(server, name) for name in names}
+    results |= {"misuse": misuse(server), "alive": server.alive}
     server.close()
-    print(json.dumps(results))
+    return results
 
 
 if __name__ == "__main__":
