@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.policy import host, mentions, structure
+from orchestrator.policy import host, mentions, pointers, structure
 from orchestrator.policy.check import Check, Place, Remark, Rule, walk
 from orchestrator.policy.infer import Inference
 from orchestrator.policy.values import EMPTY, TENSOR
@@ -24,7 +24,7 @@ MAX_FINDINGS = 40
 
 RULES: dict[type[ast.AST], tuple[Rule, ...]] = {
     ast.Name: (mentions.name, structure.shadowed),
-    ast.Attribute: (mentions.attribute, structure.stored_attribute),
+    ast.Attribute: (mentions.attribute, structure.stored_attribute, pointers.pointer_type),
     ast.Import: (structure.imported,),
     ast.ImportFrom: (structure.imported,),
     ast.BinOp: (host.binary,),
@@ -37,8 +37,9 @@ RULES: dict[type[ast.AST], tuple[Rule, ...]] = {
     ast.Assert: (host.tested,),
     ast.comprehension: (host.tested,),
     ast.FormattedValue: (host.formatted,),
+    ast.Match: (host.matched,),
     ast.Subscript: (host.subscript,),
-    ast.Call: (host.call, structure.pointer_cast),
+    ast.Call: (host.call,),
     ast.Assign: (host.assign,),
     ast.AnnAssign: (host.assign,),
     ast.NamedExpr: (host.assign,),

@@ -13,6 +13,7 @@ from orchestrator.policy import names
 from orchestrator.policy.evaluate import attribute, item, iterate
 from orchestrator.policy.values import (
     ADDRESS,
+    CACHED,
     EMPTY,
     PLAIN,
     PLAIN_VALUE,
@@ -58,7 +59,7 @@ def _definition(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, f
     if "contextlib.contextmanager" in decorators:
         return refer("manager", target)
     if target in inf.yields:
-        return inf.heap.box(target, {None: inf.yields[target]})
+        return inf.build(target, {None: inf.yields[target]})
     value = inf.returns.get(target, EMPTY)
     if decorators & names.CACHING:
         inf.heap.persist(value)
@@ -74,7 +75,7 @@ def bind(inf: Inference, target: Callable_, shift: int, arguments: Arguments) ->
         inf.bind(target, name, value)
     rest = join([*arguments.positional[len(order) :], arguments.star])
     if target.args.vararg is not None and rest != EMPTY:
-        inf.bind(target, target.args.vararg.arg, inf.heap.box(target.args.vararg, {None: rest}))
+        inf.bind(target, target.args.vararg.arg, inf.build(target.args.vararg, {None: rest}))
     known = {arg.arg for arg in parameters(target)}
     extra: dict[Hashable, Value] = {None: arguments.double} if arguments.double != EMPTY else {}
     for name, value in arguments.keywords:
@@ -83,7 +84,7 @@ def bind(inf: Inference, target: Callable_, shift: int, arguments: Arguments) ->
         else:
             extra[name] = value
     if target.args.kwarg is not None:
-        inf.bind(target, target.args.kwarg.arg, inf.heap.box(target.args.kwarg, extra))
+        inf.bind(target, target.args.kwarg.arg, inf.build(target.args.kwarg, extra))
     _bind_unknown(inf, target, order[len(arguments.positional) :], arguments)
 
 
@@ -136,7 +137,7 @@ def _apply(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functi
     owner = str(ref.key)
     setup = inf.method(owner, "setup_context")
     if setup is not None:
-        everything = inf.heap.box(setup.node, {None: join(arguments.all())})
+        everything = inf.build(setup.node, {None: join(arguments.all())})
         bind(inf, setup.node, 1, Arguments((everything, everything)))
     forward = inf.method(owner, "forward")
     if forward is None:
@@ -223,9 +224,9 @@ def _torch(inf: Inference, path: str, arguments: Arguments, node: ast.AST) -> Va
     if path in names.MAKERS:
         return TENSOR_VALUE
     if path in names.VIEWS:
-        return Value(TENSOR_VALUE.kinds | arguments.first.kinds & ~(PLAIN | ADDRESS))
+        return Value(TENSOR | arguments.first.kinds & CACHED)
     if path in names.PARTS:
-        return inf.heap.box(node, {None: TENSOR_VALUE.join(fresh(arguments.first))})
+        return inf.build(node, {None: Value(TENSOR | arguments.first.kinds & CACHED)})
     if path in names.GUARDS:
         return refer("guard", path)
     known = path in names.TORCH or not path.startswith("torch.")
@@ -235,7 +236,7 @@ def _torch(inf: Inference, path: str, arguments: Arguments, node: ast.AST) -> Va
 def contain(inf: Inference, node: ast.AST, arguments: Arguments) -> Value:
     """A new container of everything in the arguments; pairs and tuples of these count as themselves."""
     elements = join(iterate(inf, value) for value in arguments.all() if value != EMPTY)
-    box = inf.heap.box(node, {None: elements.join(PLAIN_VALUE)})
+    box = inf.build(node, {None: elements.join(PLAIN_VALUE)})
     direct = join(value for value in arguments.all() if value.tensor)
     inf.heap.store(box, None, box.join(direct))
     return box
@@ -243,8 +244,8 @@ def contain(inf: Inference, node: ast.AST, arguments: Arguments) -> Value:
 
 def rows(inf: Inference, node: ast.AST, columns: list[Value]) -> Value:
     """A container of tuples, of which the columns are known."""
-    row = inf.heap.box((node, "row"), dict(enumerate(columns)))
-    return inf.heap.box(node, {None: row})
+    row = inf.build((node, "row"), dict(enumerate(columns)))
+    return inf.build(node, {None: row})
 
 
 def _make_partial(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
@@ -253,7 +254,6 @@ def _make_partial(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
     for ref in arguments.first.of("name"):
         if ref.key in names.DECORATORS:
             return refer("pass", None)
-    call(inf, arguments.first, rest, node)
     return refer("partial", node)
 
 
@@ -267,6 +267,13 @@ def _second(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
 
 
 def _first(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    return arguments.first
+
+
+def _replace(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    for ref in arguments.first.of("inst"):
+        for name, value in arguments.keywords:
+            inf.set_attribute(str(ref.key), name, value)
     return arguments.first
 
 
@@ -285,7 +292,7 @@ _SPECIAL: dict[str, Callable[[Inference, Arguments, ast.AST], Value]] = {
     "functools.reduce": _reduce,
     "typing.cast": _second,
     "torch.library.wrap_triton": _first,
-    "dataclasses.replace": _first,
+    "dataclasses.replace": _replace,
 }
 
 
@@ -301,7 +308,7 @@ def _builtin(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, func
         return _collect(inf, name, arguments, node)
     if name == "map":
         elements = tuple(iterate(inf, value) for value in arguments.positional[1:])
-        return inf.heap.box(node, {None: call(inf, arguments.first, Arguments(elements), node)})
+        return inf.build(node, {None: call(inf, arguments.first, Arguments(elements), node)})
     if name in ("iter", "type"):
         return arguments.first
     if name == "next":
@@ -319,10 +326,8 @@ def _collect(inf: Inference, name: str, arguments: Arguments, node: ast.AST) -> 
     if name == "zip" and arguments.star == EMPTY:
         return rows(inf, node, [iterate(inf, value) for value in arguments.positional])
     if name in ("list", "tuple") and arguments.first.of("box"):
-        copied = inf.heap.box(node, {})
-        for ref in arguments.first.of("box"):
-            for slot, content in list(inf.heap.slots.get(ref, {}).items()):
-                inf.heap.store(copied, slot, kept(content) if ref in inf.heap.persistent else content)
+        copied = inf.build(node, {})
+        inf.heap.copy(arguments.first, copied)
         return copied
     box = contain(inf, node, arguments)
     if name == "dict":
@@ -376,7 +381,7 @@ def _tensor_method(inf: Inference, name: str, receiver: Value, node: ast.AST) ->
         return PLAIN_VALUE
     view = Value(receiver.kinds & ~(PLAIN | ADDRESS))
     if name in names.TENSOR_PARTS:
-        return inf.heap.box(node, {None: view})
+        return inf.build(node, {None: view})
     return fresh(view) if name.startswith("new_") or name == "clone" else view
 
 
@@ -384,7 +389,7 @@ def _container_method(inf: Inference, name: str, box: Value, arguments: Argument
     if name in names.MUTATORS:
         _mutate(inf, name, box, arguments)
     if name == "values":
-        return inf.heap.box(node, {None: item(inf, box, None)})
+        return inf.build(node, {None: item(inf, box, None)})
     if name == "items":
         return rows(inf, node, [PLAIN_VALUE, item(inf, box, None)])
     if name in ("get", "pop", "setdefault", "popleft", "popitem"):

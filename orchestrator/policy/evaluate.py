@@ -51,7 +51,8 @@ def evaluate(inf: Inference, node: ast.expr, scope: Scope) -> Value:
 
 
 def _name(inf: Inference, node: ast.Name, scope: Scope) -> Value:
-    return inf.get(node.id, scope)
+    value = inf.get(node.id, scope)
+    return TENSOR_VALUE if value == EMPTY and inf.final else value  # what no assignment explains may be anything
 
 
 def _operator(inf: Inference, node: ast.BinOp, scope: Scope) -> Value:
@@ -67,7 +68,7 @@ def operate(inf: Inference, node: ast.AST, left: Value, right: Value, op: ast.op
     if not boxes:
         return Value(kinds)
     element = join(inf.heap.load(value) for value in boxes)
-    return Value(kinds, inf.heap.box(node, {None: element}).refs)
+    return Value(kinds, inf.build(node, {None: element}).refs)
 
 
 def _unary(inf: Inference, node: ast.UnaryOp, scope: Scope) -> Value:
@@ -116,7 +117,7 @@ def _sequence(inf: Inference, node: ast.Tuple | ast.List | ast.Set, scope: Scope
         starred |= isinstance(element, ast.Starred)
         slot = None if starred or isinstance(node, ast.Set) else index
         contents[slot] = contents.get(slot, EMPTY).join(inf.eval(element, scope))
-    value = inf.heap.box(node, contents)
+    value = inf.build(node, contents)
     addressed = any(content.kinds & ADDRESS for content in contents.values())
     return Value(value.kinds | (ADDRESS if addressed else 0), value.refs)
 
@@ -126,16 +127,16 @@ def _starred(inf: Inference, node: ast.Starred, scope: Scope) -> Value:
 
 
 def _dict(inf: Inference, node: ast.Dict, scope: Scope) -> Value:
-    contents: dict[Hashable, Value] = {None: EMPTY}
+    out = inf.build(node, {None: EMPTY})
     for key, element in zip(node.keys, node.values, strict=True):
         value = inf.eval(element, scope)
         if key is None:
-            value, slot = item(inf, value, None), None
+            inf.heap.copy(value, out)
+            out = Value(out.kinds, out.refs | set(value.of("meta")))
         else:
             inf.eval(key, scope)
-            slot = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str | int) else None
-        contents[slot] = contents.get(slot, EMPTY).join(value)
-    return inf.heap.box(node, contents)
+            inf.heap.store(out, constant(key), value)
+    return out
 
 
 def _comprehension(inf: Inference, node: Comprehension, scope: Scope) -> Value:
@@ -146,8 +147,8 @@ def _comprehension(inf: Inference, node: Comprehension, scope: Scope) -> Value:
             inf.eval(condition, inner)
     if isinstance(node, ast.DictComp):
         inf.eval(node.key, inner)
-        return inf.heap.box(node, {None: inf.eval(node.value, inner)})
-    return inf.heap.box(node, {None: inf.eval(node.elt, inner)})
+        return inf.build(node, {None: inf.eval(node.value, inner)})
+    return inf.build(node, {None: inf.eval(node.elt, inner)})
 
 
 def _lambda(inf: Inference, node: ast.Lambda, scope: Scope) -> Value:
@@ -212,7 +213,7 @@ def _subscript(inf: Inference, node: ast.Subscript, scope: Scope) -> Value:
         return join(refer("launcher", ref.key) for ref in kernels)
     if isinstance(node.slice, ast.Slice):
         element = item(inf, owner, None)
-        return inf.heap.box(node, {None: element}).join(Value(owner.kinds)) if owner.of("box") else element
+        return inf.build(node, {None: element}).join(Value(owner.kinds)) if owner.of("box") else element
     return item(inf, owner, constant(node.slice))
 
 
@@ -268,7 +269,9 @@ def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
     owner = str(ref.key)
     method = inf.method(owner, name)
     if method is None:
-        return inf.attributes.get((owner, name), EMPTY)
+        known = inf.attributes.get((owner, name), EMPTY)
+        unknown = inf.final and known == EMPTY and name not in names.NN_MODULE_ATTRIBUTES
+        return kept(TENSOR_VALUE) if unknown else known
     bound = refer("def", method.node, 0 if "staticmethod" in method.decorators else 1)
     inf.bind_self(method, owner)
     if "property" not in method.decorators:
@@ -279,7 +282,7 @@ def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
 
 def _of_ctx(inf: Inference, ref: Ref, name: str) -> Value:
     if name == "saved_tensors":
-        return inf.heap.box(("saved", ref.key), {None: TENSOR_VALUE})
+        return inf.build(("saved", ref.key), {None: TENSOR_VALUE})
     if name in names.CTX_METHODS:
         return Value(PLAIN, frozenset({ref, Ref("method", name)}))
     if name == "needs_input_grad":

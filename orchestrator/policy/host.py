@@ -129,6 +129,15 @@ def formatted(check: Check, node: ast.FormattedValue, place: Place) -> Iterator[
 # --- elements
 
 
+def matched(check: Check, node: ast.Match, place: Place) -> Iterator[Remark]:
+    """`case 0:` compares."""
+    if place.kernel or not check.inference.heap.holds(check.value(node.subject), TENSOR):
+        return
+    patterns = [pattern for case in node.cases for pattern in ast.walk(case.pattern)]
+    if any(isinstance(pattern, ast.MatchValue) for pattern in patterns):
+        yield check.fallback(node, "match compares the values of a tensor", "decide by shape and dtype")
+
+
 def subscript(check: Check, node: ast.Subscript, place: Place) -> Iterator[Remark]:
     """`a[i]`: views of a tensor are free, gathers and stores are not; an address is no key."""
     if place.kernel or place.annotation:
@@ -136,6 +145,8 @@ def subscript(check: Check, node: ast.Subscript, place: Place) -> Iterator[Remar
     owner = check.value(node.value)
     if not owner.tensor:
         yield from _key(check, node, node.slice)
+        if check.inference.heap.holds(check.value(node.slice), TENSOR):
+            yield check.fallback(node, "a tensor as an index or a key reads it back to the host", "index by sizes")
     elif isinstance(node.ctx, ast.Store):
         yield check.fallback(node, "a store into a tensor", "store from the kernel with tl.store")
     elif _gathers(check, node.slice):
@@ -143,8 +154,13 @@ def subscript(check: Check, node: ast.Subscript, place: Place) -> Iterator[Remar
 
 
 def _gathers(check: Check, index: ast.expr) -> bool:
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return any(isinstance(part, ast.List | ast.ListComp) or check.tensor(part) for part in parts)
+    for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+        bounds = [part.lower, part.upper, part.step] if isinstance(part, ast.Slice) else [part]
+        if any(check.tensor(bound) for bound in bounds):
+            return True
+        if any(isinstance(box.key, ast.List | ast.ListComp | ast.Call) for box in check.value(part).of("box")):
+            return True
+    return False
 
 
 def _key(check: Check, node: ast.AST, key: ast.expr) -> Iterator[Remark]:
@@ -164,6 +180,7 @@ def call(check: Check, node: ast.Call, place: Place) -> Iterator[Remark]:
         return
     function = check.value(node.func)
     kinds = {ref.kind for ref in function.refs}
+    yield from _hands_over(check, node, function)
     if not kinds & CALLABLE and check.runs(place) and not place.demo:
         advice = "call functions by the name they are defined under"
         refuse = check.fallback if function.tensor else check.forbidden
@@ -180,6 +197,43 @@ def _keywords(check: Check, node: ast.Call) -> Iterator[Remark]:
         if keyword.arg in names.CONFIG_FORBIDDEN and not absent:
             advice = "leave it out; for autotuning use reset_to_zero or restore_value"
             yield check.forbidden(keyword.value, f"{keyword.arg}= runs other code around the kernel", advice)
+
+
+_APPLY = names.words("map filter sorted min max functools.partial functools.reduce collections.defaultdict")
+
+
+def _hands_over(check: Check, node: ast.Call, function: Value) -> Iterator[Remark]:
+    """`map(abs, [x])`: a function that computes on tensors, given to something that calls it, with tensors."""
+    applies = any(ref.kind in ("name", "builtin") and ref.key in _APPLY for ref in function.refs)
+    targets = [target for ref in function.of("partial") for target in _partial_of(check, ref)]
+    if applies:
+        targets += [target for arg in _arguments(node) for target in _targets(check, check.value(arg))]
+    held = function.of("partial") and any(_early(check, ref) for ref in function.of("partial"))
+    if any(_computes(target) for target in targets) and (held or _takes_tensor(check, node)):
+        yield check.fallback(node, "a function that computes on tensors is applied to one", WRITE_A_KERNEL)
+
+
+def _targets(check: Check, value: Value) -> list[Ref]:
+    partial = [target for ref in value.of("partial") for target in _partial_of(check, ref)]
+    return [*value.of("builtin"), *value.of("name"), *partial]
+
+
+def _partial_of(check: Check, ref: Ref) -> list[Ref]:
+    target = check.inference.partials[ref.key][0] if isinstance(ref.key, ast.AST) else Value()
+    return [*target.of("builtin"), *target.of("name")]
+
+
+def _early(check: Check, ref: Ref) -> bool:
+    """Whether a partial already holds a tensor."""
+    bound = check.inference.partials[ref.key][1].all() if isinstance(ref.key, ast.AST) else []
+    return any(check.inference.heap.holds(value, TENSOR) for value in bound)
+
+
+def _computes(ref: Ref) -> bool:
+    label = str(ref.key)
+    if ref.kind == "builtin":
+        return label not in names.TENSOR_SAFE_BUILTINS
+    return not label.startswith(_CARRIES)
 
 
 def _arguments(node: ast.Call) -> list[ast.expr]:
@@ -221,7 +275,8 @@ def _call_getattr(check: Check, node: ast.Call, label: str, place: Place) -> Ite
         yield check.forbidden(node, "hasattr() of a hidden name", "leave it out")
 
 
-_CARRIES = ("functools.", "typing.", "itertools.", "collections.", "dataclasses.", "contextlib.nullcontext")
+# Names that pass tensors on without looking at them.
+_CARRIES = ("torch.", "triton.tools.", "functools.", "typing.", "itertools.", "collections.", "dataclasses.")
 
 
 def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
@@ -232,7 +287,7 @@ def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator
         yield check.fallback(node, "torch.tensor() of a tensor copies it", "pass the tensor itself")
     elif dotted.startswith("torch.") and dotted.endswith("Tensor"):
         yield check.fallback(node, f"{dotted}() called", "allocate with torch.empty")
-    elif not dotted.startswith(("torch.", "triton.", *_CARRIES)) and _takes_tensor(check, node):
+    elif not dotted.startswith(_CARRIES) and _takes_tensor(check, node):
         yield check.fallback(node, f"{dotted} on a tensor reads it back to the host", WRITE_A_KERNEL)
     elif dotted in ("torch.full", "torch.full_like") and any(check.tensor(arg) for arg in node.args[1:]):
         yield check.fallback(node, "a fill with the value of a tensor", WRITE_A_KERNEL)

@@ -60,6 +60,7 @@ class Inference:
         self.decorations: dict[ast.AST, list[Value]] = {}
         self.kernel_parameters: dict[tuple[ast.AST, str], Value] = {}
         self.partials: dict[ast.AST, tuple[Value, Arguments]] = {}
+        self.at_import: set[ast.AST] = set()
         self.unfolding: set[ast.AST] = set()
         self.edges: dict[ast.AST, set[ast.AST]] = {}
         self.launches: dict[ast.AST, set[tuple[ast.AST, ast.Call]]] = {}
@@ -78,6 +79,7 @@ class Inference:
         for function in self.source.host_functions:
             if function.node not in self.bound:
                 self.bind_declared(function.node)
+        self._settle()
         self.final = True
         self._settle()
 
@@ -85,6 +87,7 @@ class Inference:
         for _ in range(MAX_PASSES):
             self.changed = self.heap.changed = False
             self.current = self.source.tree
+            self.at_import = self.reachable(self.source.tree)
             self.execute(self.source.tree.body, self.module)
             for function in self.source.host_functions:
                 self.current = function.node
@@ -111,7 +114,7 @@ class Inference:
             self.bound.add(methods["backward"])
             for arg in parameters(methods["backward"])[1:]:
                 self.bind(methods["backward"], arg.arg, TENSOR_VALUE)
-            self._bind_rest(methods["backward"], TENSOR_VALUE)
+            self._bind_rest(methods["backward"].args.vararg, methods["backward"], TENSOR_VALUE)
 
     def reachable(self, *roots: ast.AST) -> set[ast.AST]:
         """Functions that the roots may run, roots included."""
@@ -125,6 +128,13 @@ class Inference:
         return seen
 
     # --- names and parameters
+
+    def build(self, key: Hashable, contents: dict[Hashable, Value]) -> Value:
+        """A container built here; one that is built while the file is imported outlives every call."""
+        value = self.heap.box(key, contents)
+        if self.current in self.at_import:
+            self.heap.persist(value)
+        return value
 
     def put(self, scope: Scope, name: str, value: Value) -> None:
         """Join a value into a name."""
@@ -160,7 +170,7 @@ class Inference:
             if default is not None:
                 value = self.eval(default, scope)
                 self.heap.persist(value)
-                self.bind(node, arg.arg, value)
+                self.bind(node, arg.arg, kept(value))
 
     def bind_self(self, method: Function, owner: str) -> None:
         """Bind the first parameter of a method to the instance, or to the class."""
@@ -174,15 +184,16 @@ class Inference:
         self.bound.add(node)
         for arg, default in self.defaults(node):
             self.bind(node, arg.arg, self.declared(node, arg, default))
-        self._bind_rest(node, TENSOR_VALUE if self._is_entry(node) else PLAIN_VALUE)
+        for rest in (node.args.vararg, node.args.kwarg):
+            known = self.entry_tensors is None or (rest is not None and rest.arg in self.entry_tensors)
+            self._bind_rest(rest, node, TENSOR_VALUE if known and self._is_entry(node) else PLAIN_VALUE)
         function = self.functions.get(node)
         if function is not None and function.owner is not None:
             self.bind_self(function, function.owner)
 
-    def _bind_rest(self, node: Callable_, element: Value) -> None:
-        for arg in (node.args.vararg, node.args.kwarg):
-            if arg is not None:
-                self.bind(node, arg.arg, self.heap.box(arg, {None: element}))
+    def _bind_rest(self, arg: ast.arg | None, node: Callable_, element: Value) -> None:
+        if arg is not None:
+            self.bind(node, arg.arg, self.heap.box(arg, {None: element}))
 
     def _is_entry(self, node: ast.AST) -> bool:
         function = self.functions.get(node)
@@ -193,11 +204,16 @@ class Inference:
         is_entry = self._is_entry(node)
         if arg.arg in evaluate.used_as_tensor(node):
             return TENSOR_VALUE
-        if is_entry and self.entry_tensors is not None:
+        container = arg.annotation is not None and _is_container(arg.annotation)
+        if is_entry and self.entry_tensors is not None and not container:
             return TENSOR_VALUE if arg.arg in self.entry_tensors else PLAIN_VALUE
         if arg.arg == "ctx":
             return refer("ctx", "")
         if arg.annotation is not None:
+            if _is_container(arg.annotation):
+                return self.heap.box(
+                    arg, {None: TENSOR_VALUE if "Tensor" in ast.unparse(arg.annotation) else PLAIN_VALUE}
+                )
             return TENSOR_VALUE if "Tensor" in ast.unparse(arg.annotation) else PLAIN_VALUE
         if default is not None and not (isinstance(default, ast.Constant) and default.value is None):
             return PLAIN_VALUE
@@ -208,14 +224,24 @@ class Inference:
     def escape(self, value: Value, kernel: ast.AST | None = None) -> None:
         """A function given to torch or triton: it is called with the launch's arguments, or not at all."""
         meta = refer("meta", kernel)
+        for ref in value.of("partial"):
+            if isinstance(ref.key, ast.AST) and ref.key not in self.unfolding:
+                self.unfolding.add(ref.key)
+                target, early = self.partials[ref.key]
+                self.call(target, early, self.current)
+                self.escape(target, kernel)
+                self.unfolding.remove(ref.key)
         for ref in value.of("def"):
             node = ref.key
             assert isinstance(node, Callable_)
             self.handed.add(node)
             self.bound.add(node)
             for arg in parameters(node)[ref.shift :]:
-                self.bind(node, arg.arg, refer("ctx", "") if arg.arg == "ctx" else meta)
-            self._bind_rest(node, meta)
+                named = meta.join(self.kernel_arguments.get(arg.arg, EMPTY))
+                self.bind(node, arg.arg, refer("ctx", "") if arg.arg == "ctx" else named)
+            for rest in (node.args.vararg, node.args.kwarg):
+                if rest is not None:
+                    self.bind(node, rest.arg, meta)
 
     # --- calls
 
@@ -325,6 +351,13 @@ class Inference:
 
 
 _OPENS_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _is_container(annotation: ast.expr) -> bool:
+    """`list[...]`, `Sequence[...]`, `typing.Tuple[...]`."""
+    root = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    name = root.attr if isinstance(root, ast.Attribute) else getattr(root, "id", "")
+    return name.lower() in ("list", "tuple", "sequence", "iterable", "dict", "mapping")
 
 
 def _operators(source: Source) -> dict[str, ast.AST]:

@@ -172,7 +172,9 @@ def _by_syntax(check: Check, node: ast.Attribute, place: Place) -> Iterator[Rema
 
 
 def path(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:
-    """A dotted name, resolved through the imports."""
+    """A dotted name, resolved through the imports; of a chain of attributes only the whole is judged."""
+    if isinstance(place.parent, ast.Attribute) and place.parent.value is node:
+        return
     root = dotted.split(".")[0]
     if dotted in names.MODULES:
         yield from _module(check, node, dotted, place)
@@ -189,8 +191,6 @@ def path(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Rem
 def _module(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:
     """A module may be the left part of a dotted name, not a value: as a value it could be asked for anything."""
     parent = place.parent
-    if isinstance(parent, ast.Attribute) and parent.value is node:
-        return
     call = isinstance(parent, ast.Call) and check.value(parent.func).of("builtin")
     if isinstance(parent, ast.Call) and call and call[0].key in ("hasattr", "getattr") and parent.args[0] is node:
         return
@@ -252,12 +252,7 @@ def _triton(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[
 def _language(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:
     rest = dotted.removeprefix(names.LANGUAGE + ".")
     first = rest.split(".")[0]
-    library = next((module for module in names.LIBDEVICE if dotted.startswith(module + ".")), None)
-    if library is not None:
-        hidden = dotted.removeprefix(library + ".")[0] == "_"
-    else:
-        hidden = first in names.LANGUAGE_FORBIDDEN or any(part.startswith("_") for part in rest.split("."))
-    if hidden:
+    if not _public(dotted):
         yield check.forbidden(node, f"{dotted} reaches below triton.language", "use its public functions")
     elif first == "pointer_type":
         advice = "pass the tensor itself to the kernel"
@@ -267,13 +262,25 @@ def _language(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterato
         yield check.note(node, "inline assembly in a kernel: grey, allowed; it does not run in Triton's interpreter")
     elif first == "device_print":
         yield check.note(node, "device_print writes to the process's output: grey, allowed; it is not evidence")
+    elif first == "static_print":
+        yield check.note(node, "static_print writes to the process's output: grey, allowed; it is not evidence")
+
+
+def _public(dotted: str) -> bool:
+    """Whether a name below triton.language is a public function or type, not a module that reaches further."""
+    owner, _, label = dotted.rpartition(".")
+    if label.startswith("_") or label in names.FRAME_ATTRIBUTES:
+        return False
+    if owner == "triton.language.core":
+        return label in names.CORE
+    if owner == names.LANGUAGE or owner in names.LIBDEVICE:
+        return label not in names.LANGUAGE_FORBIDDEN
+    return owner not in names.MODULES and _public(owner) and label in names.PLAIN_ATTRIBUTES
 
 
 def _stdlib(dotted: str) -> bool:
     if dotted in names.STDLIB_PATHS:
         return True
     owner, _, label = dotted.rpartition(".")
-    if owner in names.OPEN_STDLIB:
-        return not label.startswith("_") and label not in ("sys", "get_type_hints", "functools", "operator", "types")
     # A constant's or a class's own attribute: logging.INFO, OrderedDict.fromkeys, itertools.chain.from_iterable.
     return owner in names.STDLIB_PATHS and label in names.PLAIN_ATTRIBUTES

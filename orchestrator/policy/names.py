@@ -5,6 +5,11 @@ Paths are dotted and resolved through the file's imports, so an alias does not c
 """
 
 from __future__ import annotations
+import __future__
+
+import collections.abc
+import math
+import typing
 
 
 def words(text: str) -> frozenset[str]:
@@ -24,31 +29,30 @@ MODULES = words(
     torch.accelerator torch.nn.parameter torch.backends.cudnn torch.types triton triton.language
     triton.language.extra triton.language.extra.libdevice triton.language.extra.cuda
     triton.language.extra.cuda.libdevice triton.language.extra.hip triton.language.extra.hip.libdevice
-    triton.language.math triton.language.standard triton.runtime triton.runtime.driver triton.runtime.driver.active
+    triton.language.math triton.language.standard triton.language.core
+    triton.runtime triton.runtime.driver triton.runtime.driver.active
     triton.runtime.driver.active.utils triton.tools triton.tools.tensor_descriptor math typing functools
     dataclasses enum collections collections.abc contextlib itertools logging numbers warnings __future__ packaging
     packaging.version"""
 )
 
 STDLIB = {
-    "typing": None,  # None: every public name
-    "math": None,
-    "collections.abc": None,
-    "__future__": None,
-    "functools": "partial lru_cache cache wraps reduce",
-    "dataclasses": "dataclass field replace asdict astuple fields",
-    "enum": "Enum IntEnum StrEnum Flag IntFlag auto unique",
-    "collections": "OrderedDict defaultdict deque namedtuple Counter abc",
-    "contextlib": "nullcontext contextmanager",
-    "itertools": "product chain chain.from_iterable repeat cycle islice zip_longest combinations permutations count",
-    "logging": "getLogger Logger DEBUG INFO WARNING ERROR CRITICAL NOTSET",
-    "numbers": "Number Integral Real",
-    "warnings": "warn filterwarnings simplefilter",
-    "packaging.version": "Version parse InvalidVersion",
-    "packaging": "version",
+    "functools": words("partial lru_cache cache wraps reduce"),
+    "dataclasses": words("dataclass field replace asdict astuple fields"),
+    "enum": words("Enum IntEnum StrEnum Flag IntFlag auto unique"),
+    "collections": words("OrderedDict defaultdict deque namedtuple Counter"),
+    "contextlib": words("nullcontext contextmanager"),
+    "itertools": words("product chain chain.from_iterable repeat cycle islice zip_longest count"),
+    "logging": words("getLogger Logger DEBUG INFO WARNING ERROR CRITICAL NOTSET"),
+    "numbers": words("Number Integral Real"),
+    "warnings": words("warn filterwarnings simplefilter"),
+    "packaging.version": words("Version parse InvalidVersion"),
+    "typing": frozenset(typing.__all__) - {"get_type_hints", "ForwardRef"},
+    "math": frozenset(name for name in dir(math) if not name.startswith("_")),
+    "collections.abc": frozenset(collections.abc.__all__),
+    "__future__": frozenset(__future__.all_feature_names),
 }
-STDLIB_PATHS = frozenset(f"{module}.{name}" for module, listed in STDLIB.items() for name in (listed or "").split())
-OPEN_STDLIB = frozenset(module for module, names in STDLIB.items() if names is None)
+STDLIB_PATHS = frozenset(f"{module}.{name}" for module, listed in STDLIB.items() for name in listed)
 
 # --- torch on the host
 
@@ -130,7 +134,7 @@ TORCH_FORBIDDEN = tuple(
 
 TRITON = words(
     """triton.cdiv triton.next_power_of_2 triton.Config triton.autotune triton.heuristics triton.jit triton.constexpr
-    triton.JITFunction triton.runtime.JITFunction triton.set_allocator
+    triton.set_allocator
     triton.runtime.driver.active.get_current_target triton.runtime.driver.active.get_current_device
     triton.runtime.driver.active.get_active_torch_device triton.runtime.driver.active.get_current_stream
     triton.runtime.driver.active.utils.get_device_properties triton.tools.tensor_descriptor.TensorDescriptor
@@ -144,8 +148,14 @@ LIBDEVICE = (  # every public function in these is a device function
     "triton.language.extra.cuda.libdevice",
     "triton.language.extra.hip.libdevice",
 )
-LANGUAGE_FORBIDDEN = words(
-    """core semantic extra extern extern_elementwise dispatch builtin pi32_t ir str_to_ty target_info random"""
+LANGUAGE_FORBIDDEN = words(  # modules, and what reaches below the public functions
+    """core semantic extra extern extern_elementwise dispatch builtin pi32_t ir str_to_ty target_info random math
+    standard jit wraps"""
+)
+CORE = words(  # what may be reached as tl.core.NAME; the module itself reaches builtins and inspect
+    """constexpr tensor dtype float32 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int1 load store
+    arange zeros full reshape broadcast broadcast_to expand_dims permute trans join split cast view program_id num_programs
+    where reduce associative_scan gather dot static_range range static_assert atomic_add maximum minimum"""
 )
 CONFIG_FORBIDDEN = words("pre_hook post_hook extern_libs do_bench")
 

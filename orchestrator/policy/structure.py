@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from orchestrator.policy import names
 from orchestrator.policy.check import Check, Place, Remark
 from orchestrator.policy.mentions import WRITE_A_KERNEL, path
-from orchestrator.policy.values import Callable_, bound_by, parameters
-from orchestrator.records import Status
+from orchestrator.policy.values import bound_by
 from orchestrator.source import is_demo
 
 AT_IMPORT = (
@@ -22,6 +21,7 @@ AT_IMPORT = (
     ast.ClassDef,
     ast.Assign,
     ast.AnnAssign,
+    ast.AugAssign,
     ast.Expr,
     ast.If,
     ast.Try,
@@ -158,6 +158,8 @@ def within(check: Check, node: ast.With, place: Place) -> Iterator[Remark]:
         if not guarding and not place.demo:
             advice = "use with only for torch.cuda.device(x.device) or torch.no_grad()"
             yield check.forbidden(node, "with on something that is not a device guard", advice)
+        elif "guard" in kinds and item.optional_vars is not None:
+            yield check.forbidden(node, "with ... as on a device guard", "leave out the as")
 
 
 # --- bindings
@@ -285,35 +287,3 @@ def class_body(check: Check, node: ast.stmt, place: Place) -> Iterator[Remark]:
     docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     if isinstance(place.parent, ast.ClassDef) and not isinstance(node, allowed) and not docstring:
         yield check.forbidden(node, "a statement in a class body", "keep methods, fields and constants only")
-
-
-# --- the kernel's pointers
-
-
-def pointer_cast(check: Check, node: ast.Call, place: Place) -> Iterator[Remark]:
-    """`address.to(p.dtype)`, where p is a pointer parameter, makes a pointer of an integer."""
-    if not place.kernel or not _casts(check, node):
-        return
-    for arg in [*node.args, *(keyword.value for keyword in node.keywords)]:
-        match arg:
-            case ast.Attribute(attr="dtype", value=ast.Name(id=name)) if _is_pointer(check, place.function, name):
-                what = "casts an integer to a pointer, through the dtype of a pointer"
-                advice = "for a value's dtype write p.dtype.element_ty; pass tensors themselves to the kernel"
-                yield check.grey(node, "tl.pointer_type", what, Status.FORBIDDEN, advice)
-
-
-def _casts(check: Check, node: ast.Call) -> bool:
-    method = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cast")
-    return method or check.source.dotted(node.func) == "triton.language.cast"
-
-
-def _is_pointer(check: Check, kernel: ast.AST, name: str) -> bool:
-    """A parameter that launches give a tensor, never rebound in the kernel by anything but pointer arithmetic."""
-    given = check.inference.kernel_parameters.get((kernel, name))
-    if given is None or not given.tensor or not isinstance(kernel, Callable_):
-        return False
-    if name not in {arg.arg for arg in parameters(kernel)}:
-        return False
-    assigned = (n for n in ast.walk(kernel) if isinstance(n, ast.Assign))
-    rebinding = {target.id for n in assigned for target in n.targets if isinstance(target, ast.Name)}
-    return name not in rebinding

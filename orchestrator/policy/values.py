@@ -114,6 +114,12 @@ class Heap:
             if ref in self.persistent:
                 self.persist(content)
 
+    def copy(self, source: Value, target: Value) -> None:
+        """Put what source holds into target, slot by slot."""
+        for ref in source.of("box"):
+            for slot, content in list(self.slots.get(ref, {}).items()):
+                self.store(target, slot, kept(content) if ref in self.persistent else content)
+
     def persist(self, value: Value) -> None:
         """Mark containers, and what they hold, as outliving the call."""
         pending = value.of("box")
