@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -124,7 +125,7 @@ def _run(name: str, settings: Settings, workspaces: Path, *, dry_run: bool, as_j
     terminal = Terminal(Console(stderr=as_json))
     try:
         if dry_run:
-            return asyncio.run(_dry_run(op, settings, workspaces))
+            return asyncio.run(_dry_run(op, settings))
         finished = asyncio.run(_loop(op, settings, workspaces, terminal))
     except KeyboardInterrupt:
         terminal.close()
@@ -157,19 +158,17 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
         await executor.close()
 
 
-async def _dry_run(op: Op, settings: Settings, workspaces: Path) -> int:
+async def _dry_run(op: Op, settings: Settings) -> int:
+    """Print the first prompt. The judge is asked where it would judge, since the prompt says so; nothing is kept."""
     from orchestrator.agents.render import render
     from orchestrator.executors.local import LocalExecutor
     from orchestrator.prompts import Prompts
 
-    executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
-    try:
-        judging = await executor.start()
-    finally:
-        await executor.close()
+    with tempfile.TemporaryDirectory() as folder:
+        executor = LocalExecutor(settings.judge.device, Path(folder) / "judge.log")
+        try:
+            judging = await executor.start()
+        finally:
+            await executor.close()
     typer.echo(render(Prompts(op, judging, settings.loop.rounds).generate()))
     return 0
-
-
-if __name__ == "__main__":
-    main()

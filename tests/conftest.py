@@ -55,7 +55,15 @@ def make_job(rmsnorm: Op, tmp_path: Path) -> MakeJob:
             function=rmsnorm.spec.function,
             arguments=tuple(rmsnorm.spec.inputs),
             parameters=rmsnorm.spec.parameters,
-            limits=limits or Limits(import_s=20, call_s=5, compile_s=30, total_s=60, memory_mb=4096, processes=16),
+            limits=limits
+            or Limits(
+                import_s=20,
+                call_s=5,
+                compile_s=30,
+                total_s=60,
+                memory_mb=1024 if DEVICE == "cpu" else 4096,
+                processes=16,
+            ),
         )
         return replace(job, **changes)  # type: ignore[arg-type]
 

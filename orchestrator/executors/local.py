@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import IO
 
 from orchestrator.errors import JudgeError
+from orchestrator.guard import printable
 from orchestrator.judge import channel
 from orchestrator.records import Job, Judging, Report, from_json, to_json
 
 _START_S = 120  # importing torch from a cold disk
 _SLACK_S = 60  # for the reference and the judge's own work, beyond what the candidate may take
 _KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CC")
+_KEPT_FOR_GCC = ("LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH")  # Triton compiles its launchers
 _KEPT_PREFIXES = ("TRITON_", "HIP_", "ROCR_", "NVIDIA_", "HSA_", "OPENBLAS_", "OMP_")
 _REPORT_LIMIT_BYTES = 64 << 20
 
@@ -107,10 +109,15 @@ class LocalExecutor:
             await self.close()
             raise JudgeError(f"the judge said nothing for {seconds:g} s; its output is in {self._log}") from None
         except (channel.ChannelClosed, channel.ChannelViolation) as error:
-            raise _JudgeGone(f"the judge's process ended ({error}); its output is in {self._log}") from error
+            raise _JudgeGone(f"the judge's process ended: {self._last_line() or error}; see {self._log}") from error
         if "error" in answer:
-            raise JudgeError(str(answer["error"]))
+            raise JudgeError(f"{printable(str(answer['error']), 400)}; see {self._log}")
         return answer
+
+    def _last_line(self) -> str:
+        """What the judge wrote last: of a traceback, the exception."""
+        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n") if self._log.is_file() else []
+        return printable(next((line.strip() for line in reversed(lines) if line.strip()), ""))
 
     def _open_log(self) -> IO[bytes]:
         self._log.parent.mkdir(parents=True, exist_ok=True)
@@ -122,6 +129,11 @@ class _JudgeGone(JudgeError):
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
-    package_parent = str(Path(__file__).resolve().parents[2])  # a checkout need not be installed
-    return kept | {"PYTHONPATH": package_parent, "PYTHONDONTWRITEBYTECODE": "1"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in (*_KEPT, *_KEPT_FOR_GCC) or name.startswith(_KEPT_PREFIXES)
+    }
+    here = str(Path(__file__).resolve().parents[2])  # a checkout need not be installed
+    path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
+    return kept | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -73,21 +73,21 @@ def file_rights(version: int) -> Right:
     return rights
 
 
-def restrict(rules: Iterable[Rule], version: int, *, files: bool = True) -> None:
+def restrict(rules: Iterable[Rule], version: int, handled: Right | None = None) -> None:
     """Confines the calling thread, and all it starts, for good; needs no_new_privs or CAP_SYS_ADMIN.
 
-    Every file right is refused except where a rule grants it; TCP bind and connect are refused (ABI 4), signals and
+    Every handled file right (all, unless said) is refused except where a rule grants it. Moving a file to another
+    folder (REFER) is refused even when it is not handled, so whoever leaves it out must mean that. TCP bind and connect are refused (ABI 4), signals and
     abstract sockets stay within the confined processes (ABI 6). A rule for a path that does not exist grants nothing.
     """
-    handled = file_rights(version) if files else Right(0)
+    handled = file_rights(version) if handled is None else handled
     tcp = 0b11 if version >= TCP_ABI else 0
     scopes = 0b11 if version >= SCOPE_ABI else 0
     attributes = struct.pack("QQQ", handled, tcp, scopes)
     ruleset = syscall(_CREATE_RULESET, attributes, len(attributes), 0)
     try:
-        if files:
-            for rule in rules:
-                _add(ruleset, rule, handled)
+        for rule in rules:
+            _add(ruleset, rule, handled)
         syscall(_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)

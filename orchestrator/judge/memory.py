@@ -90,6 +90,7 @@ class DeviceArena:
     def __init__(self, nbytes: int) -> None:
         self.nbytes = -(-max(nbytes, 1) // _PAGE) * _PAGE
         self._pointer = ctypes.c_uint64()
+        _make_context_current()
         _driver().check("MemAlloc", ctypes.byref(self._pointer), ctypes.c_size_t(self.nbytes))
         self._handle = _IpcHandle()
         _driver().check("IpcGetMemHandle", ctypes.byref(self._handle), self._pointer)
@@ -121,7 +122,7 @@ class Attached:
             assert fd is not None
             self._map = mmap.mmap(fd, handle["nbytes"])
             return
-        torch.zeros(1, device="cuda")  # the primary context must be current before the driver is asked
+        _make_context_current()
         pointer = ctypes.c_uint64()
         ipc = _IpcHandle.from_buffer_copy(bytes.fromhex(handle["ipc"]))
         _driver().check("IpcOpenMemHandle", ctypes.byref(pointer), ipc, ctypes.c_uint(1))
@@ -160,6 +161,11 @@ class _Driver:
 @cache
 def _driver() -> _Driver:
     return _Driver()
+
+
+def _make_context_current() -> None:
+    """The driver's calls act on the thread's current context; torch makes the primary one current when it allocates."""
+    torch.zeros(1, device="cuda")
 
 
 class _DevicePointer:

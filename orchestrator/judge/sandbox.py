@@ -94,7 +94,8 @@ def keep_signals_inside(outsider: int) -> bool:
         return False
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     try:
-        landlock.restrict((), version, files=False)
+        # REFER everywhere: Landlock refuses it unless granted, and the candidate's own rules cannot give it back.
+        landlock.restrict([Rule(Path("/"), Right.REFER)], version, Right.REFER)
         os.kill(outsider, 0)
     except PermissionError:
         return True
@@ -249,7 +250,7 @@ def _landlock(spec: Confinement) -> Iterator[SandboxPiece]:
     refused = ""
     if version:
         try:
-            landlock.restrict(_rules(spec), version, files=files)
+            landlock.restrict(_rules(spec) if files else (), version, None if files else Right(0))
         except OSError as error:
             refused, version, files = f" ({error.strerror})", 0, False
     kernel = f"Landlock ABI {version} here{refused}; " if version else f"no Landlock here{refused}; "

@@ -54,6 +54,7 @@ class _Judge:
 
         sandbox.make_undumpable()
         self._server = ForkServer.start(worker.main)
+        confinement = sandbox.probe(device=not self._interpreted)  # forks, so before CUDA too
         if not self._interpreted and not torch.cuda.is_available():
             raise JudgeError(
                 "the driver shows a GPU that this torch cannot use; install a GPU build or give --device cpu"
@@ -68,15 +69,16 @@ class _Judge:
                 "triton": triton.__version__,
                 **({} if self._interpreted else gpu.versions()),
             },
-            sandbox=sandbox.probe(),
+            sandbox=confinement,
         )
 
     def answer(self, text: str) -> channel.Message:
         """The report on a job, or what went wrong with us. A bug of ours must not end the judge silently."""
         try:
             return {"report": to_json(self._report(from_json(Job, text)), indent=None)}
-        except Exception:  # noqa: BLE001
-            return {"error": traceback.format_exc(limit=-6)}
+        except Exception as error:  # noqa: BLE001
+            traceback.print_exc()
+            return {"error": f"the judge failed: {type(error).__name__}: {error}"}
 
     def _report(self, job: Job) -> Report:
         from orchestrator.judge.candidate import Candidate

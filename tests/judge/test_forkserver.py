@@ -150,7 +150,7 @@ def test_the_judges_death_takes_warden_candidate_and_daemon(lives: dict[str, Any
 
 def test_triton_runs_in_its_interpreter(run_script: Run) -> None:
     found = run_script("root", "triton_candidate.py", "cpu", needs="triton, torch")
-    assert found["answer"] == {"kernel": True, "parallel": True}
+    assert found["answer"] == {"kernel": True, "moved": True, "parallel": True}
     assert found["reason"] == "exited"
     print(f"fork to confined {found['spawned_s'] * 1e3:.0f} ms, kernel {found['answered_s']:.2f} s")
 
@@ -161,6 +161,6 @@ def test_cuda_and_triton_run_on_the_gpu(run_script: Run, user: str) -> None:
     found = run_script(user, "triton_candidate.py", "cuda", needs="triton, torch")
     if found is None:
         pytest.skip("torch finds no GPU")
-    assert found["answer"] == {"kernel": True, "parallel": True, "graph": True, "pinned": True, "ipc": True}
+    assert found["answer"] == {name: True for name in ("kernel", "moved", "parallel", "graph", "pinned", "ipc")}
     assert found["reason"] == "exited"
     print(f"fork to confined {found['spawned_s'] * 1e3:.0f} ms, kernel {found['answered_s']:.2f} s")

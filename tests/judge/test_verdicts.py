@@ -35,7 +35,12 @@ async def test_zoo(judge: LocalExecutor, make_job: MakeJob, kernel: Path) -> Non
 
 async def test_the_judge_is_usable_after_each_kind_of_death(judge: LocalExecutor, make_job: MakeJob) -> None:
     for name in ("exits_at_call", "segfaults", "hangs", "allocates_without_end", "fork_bomb", "writes_the_channel"):
-        await judge.judge(make_job(zoo_kernel(name), limits=Limits(call_s=1, compile_s=5, memory_mb=4096, processes=16)))
+        await judge.judge(
+            make_job(
+                zoo_kernel(name),
+                limits=Limits(call_s=1, compile_s=5, memory_mb=512 if DEVICE == "cpu" else 4096, processes=16),
+            )
+        )
         after = await judge.judge(make_job(zoo_kernel("good")))
         assert after.status is Status.PASSED, f"after {name}: {after.message}"
 

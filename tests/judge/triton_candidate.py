@@ -42,6 +42,14 @@ class IpcHandle(ctypes.Structure):
     _fields_ = [("data", ctypes.c_byte * 64)]
 
 
+def moves_as_tritons_cache_does() -> bool:
+    """A file written in a folder of its own, then moved up: every layer of Landlock must grant it."""
+    Path("cache/tmp").mkdir(parents=True)
+    written = Path("cache/tmp/kernel.so")
+    written.write_bytes(b"x")
+    return written.replace("cache/kernel.so").is_file()
+
+
 def graph_replays() -> bool:
     x, graph = torch.ones(8, device="cuda"), torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -65,7 +73,7 @@ def target(sock: socket.socket, config: dict[str, object]) -> None:
 
     device = str(config["device"])
     x = torch.randn(1000, device=device)
-    answer = {"kernel": bool((candidate.double(x) == 2 * x).all())}
+    answer = {"kernel": bool((candidate.double(x) == 2 * x).all()), "moved": moves_as_tritons_cache_does()}
     # Large enough for torch to use its threads, none of which survived the fork.
     answer["parallel"] = torch.ones(512, 512).matmul(torch.ones(512, 512)).sum().item() == 512**3
     if device == "cuda":

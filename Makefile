@@ -1,0 +1,25 @@
+# One command for all checks. PYTHON names the interpreter of the environment to use.
+PYTHON ?= python
+
+.PHONY: check check-all lint types test readme
+
+check: lint types test
+
+lint:
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types:
+	$(PYTHON) -m mypy
+
+test:
+	$(PYTHON) -m pytest
+
+# What takes longer; its last output is kept in benchmarks/results/check-all.txt.
+check-all: lint types
+	$(PYTHON) -m pytest -m "long or not long" 2>&1 | tee benchmarks/results/check-all.txt
+	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-cpu.txt
+
+# Puts the current --help into the README.
+readme:
+	$(PYTHON) tests/test_readme.py

@@ -1,0 +1,104 @@
+"""The command line as a person meets it: real processes, exit codes, one line for what is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.records import Run, Status, from_json
+
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+def orchestrator(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in KEYS} | variables
+    environment["PYTHONPATH"] = str(Path(__file__).parent.parent)
+    command = [sys.executable, "-m", "orchestrator", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_main_command(tmp_path: Path) -> None:
+    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "cpu")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("agent recorded: replays recorded replies") and "calls no model" in lines[0]
+    assert any(line.strip().startswith("PASSED: 51 of 51 cases") for line in lines)
+    assert any(line.startswith("UNMEASURED: ") for line in lines)
+    assert "\x1b" not in result.stdout, "no terminal, no control codes"
+    (decision,) = (tmp_path / "workspaces" / "runs").glob("*/DECISION.md")
+    assert decision.read_text().startswith("# UNMEASURED: RMSNorm")
+
+
+def test_json_is_the_record_and_nothing_else(tmp_path: Path) -> None:
+    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "cpu", "--json", "--workspaces", "elsewhere")
+    assert result.returncode == 0, result.stderr
+    run = from_json(Run, result.stdout)
+    assert run.attempts[-1].status is Status.PASSED
+    assert "round 1" in result.stderr
+    assert (tmp_path / "elsewhere" / "rmsnorm.git").is_dir()
+
+
+def test_dry_run_prints_the_prompt_and_keeps_nothing(tmp_path: Path) -> None:
+    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "cpu", "--dry-run")
+    assert result.returncode == 0, result.stderr
+    assert "Write `rmsnorm_triton.py`" in result.stdout and "judged with Triton" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--op", "rmsnrm"], "did you mean rmsnorm"),
+        (["--op", "rmsnorm", "--agent", "opnai"], "openai"),
+        (["--op", "rmsnorm", "--agent", "anthropic"], "ANTHROPIC_API_KEY"),
+        (["--op", "rmsnorm", "--agent", "openai"], "OPENAI_API_KEY"),
+        (["--op", "rmsnorm", "-c", "loop.round=2"], "did you mean loop.rounds"),
+        (["--op", "rmsnorm", "--device", "tpu"], "judge.device"),
+        (["--op", "rmsnorm", "--rounds", "0"], "loop.rounds"),
+        (["--op", "rmsnorm", "--config", "none.yaml"], "none.yaml"),
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    result = orchestrator(tmp_path, *arguments)
+    assert result.returncode == 2
+    error = result.stderr.strip()
+    assert said in error and "\n" not in error and error.startswith("error: ")
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind by a command that could not be carried out"
+
+
+def test_an_unknown_option_is_exit_2(tmp_path: Path) -> None:
+    result = orchestrator(tmp_path, "--bogus")
+    assert result.returncode == 2 and "--bogus" in result.stderr
+
+
+def test_no_gpu_where_one_is_demanded_is_exit_3(tmp_path: Path) -> None:
+    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "gpu", CUDA_VISIBLE_DEVICES="")
+    assert result.returncode == 3
+    assert "no GPU is visible" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_a_foreign_repository_is_left_alone(tmp_path: Path) -> None:
+    foreign = tmp_path / "workspaces" / "rmsnorm.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(foreign)], check=True)
+    before = sorted(path.name for path in foreign.rglob("*"))
+    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "cpu")
+    assert result.returncode == 3
+    assert "rmsnorm.git" in result.stderr and "Traceback" not in result.stderr
+    assert sorted(path.name for path in foreign.rglob("*")) == before
+
+
+def test_ops_lists_the_ops(tmp_path: Path) -> None:
+    assert "rmsnorm" in orchestrator(tmp_path, "ops").stdout
+
+
+def test_replies_that_run_out_name_the_other_agents(tmp_path: Path) -> None:
+    """A time limit that nothing can meet makes the only recorded reply fail."""
+    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "cpu", "-c", "judge.limits.call_s=0.000001")
+    assert result.returncode == 2
+    assert "anthropic" in result.stderr and "inbox" in result.stderr
+    (prompt,) = (tmp_path / "workspaces" / "runs").glob("*/attempts/02-*/prompt.md")
+    assert "TIMEOUT" in prompt.read_text()
