@@ -21,6 +21,7 @@ from orchestrator.records import Finding, Status
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 120  # levels of the tree; honest files stay below 40, and every reader of the tree recurses
+MAX_NODES = 60_000  # of the tree; the longest file of the public kernel libraries has half of that
 TEXT_LIMIT = 160
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -234,6 +235,8 @@ def _parse(data: bytes, filename: str) -> ast.Module | Finding:
         )
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
         return Finding(Status.COMPILE_ERROR, f"{filename}:1", "", f"cannot be parsed: {error or 'too deep'}", advice)
+    if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
+        return Finding(Status.FORBIDDEN, f"{filename}:1", "", "the file is too large", "write the kernel file alone")
     if _depth(tree) > MAX_DEPTH:
         return Finding(
             Status.COMPILE_ERROR, f"{filename}:1", "", f"nested deeper than {MAX_DEPTH} levels", "flatten it"

@@ -225,3 +225,40 @@ def test_a_check_is_quick() -> None:
         check(path.read_bytes())
         seconds.append(time.perf_counter() - start)
     assert sorted(seconds)[len(seconds) // 2] < 0.05
+
+
+# --- files made to tire the policy out
+
+ENTRY_TAIL = f"\n\ndef {ENTRY}(x):\n    _k[(1,)](x, 1)\n    return "
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_values_cannot_hide_behind_a_long_chain_of_calls(order: int) -> None:
+    links = [f"def f{i}(x):\n    return f{i + 1}(x)\n" for i in range(200)] + ["def f200(x):\n    return x * 2\n"]
+    data = (HEAD + "\n".join(links[::order]) + ENTRY_TAIL + "f0(x)\n").encode()
+    assert not check(data).accepted
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "".join(f"    a = [a, a, x, {i}]\n" for i in range(4_000)),
+        "".join(f"    y = x.shape[0] * {i} + x.stride(0)\n" for i in range(20_000)),
+        "".join(f"    u{i}_\n" for i in range(10_000)),
+        "    x = " + "x." * 100 + "shape\n",
+        "".join("    x = x.name\n" for _ in range(2_000)),
+        "    f = lambda: f\n    f()\n",
+        "    g = list\n    g = g(g)\n    g.append(g)\n",
+    ],
+    ids=["containers", "nodes", "names", "attributes", "growing", "lambda", "self"],
+)
+def test_a_check_ends(body: str) -> None:
+    start = time.perf_counter()
+    check((HEAD + "def f(x):\n    a = []\n" + body + ENTRY_TAIL + "x\n").encode())
+    assert time.perf_counter() - start < 20
+
+
+def test_a_name_bound_ten_thousand_times() -> None:
+    start = time.perf_counter()
+    assert not check((HEAD + "a = 1\n" * 10_000 + ENTRY_TAIL + "x\n").encode()).accepted
+    assert time.perf_counter() - start < 20

@@ -1,8 +1,9 @@
 """What a kernel file may say: an allow-list over its syntax tree, refusing by default.
 
 `check` is the whole interface. No findings means accepted. Owns the order of the rules and nothing they say: names and
-attributes are judged in `mentions`, host computing and caches in `host`, the shape of the file in `structure`; the
-lists are in `names`, and which values may be tensors is inferred in `infer`.
+attributes are judged in `mentions`, host computing and caches in `host` and `callsites`, the shape of the file in
+`structure`, addresses in kernels in `pointers`; the lists are in `names`, and which values may be tensors is inferred
+in `infer`.
 
 A rule can refuse, not prove: what only numbers can tell (a wrong constant, an ignored eps) is the judge's.
 """
@@ -13,7 +14,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.policy import host, mentions, pointers, structure
+from orchestrator.policy import callsites, host, mentions, pointers, structure
 from orchestrator.policy.check import Check, Place, Remark, Rule, walk
 from orchestrator.policy.infer import Inference
 from orchestrator.policy.values import EMPTY, TENSOR
@@ -39,7 +40,7 @@ RULES: dict[type[ast.AST], tuple[Rule, ...]] = {
     ast.FormattedValue: (host.formatted,),
     ast.Match: (host.matched,),
     ast.Subscript: (host.subscript,),
-    ast.Call: (host.call,),
+    ast.Call: (callsites.call,),
     ast.Assign: (host.assign,),
     ast.AnnAssign: (host.assign,),
     ast.NamedExpr: (host.assign,),
@@ -94,6 +95,9 @@ def check(
         return PolicyResult((problem,))
     inference = Inference(source, entry, tensors)
     inference.run()
+    if not inference.settled:
+        message = "the flow of values is too deep or too wide to follow"
+        return PolicyResult((source.finding(Status.FORBIDDEN, source.tree, message, "write a short, plain host part"),))
     return _collect(_remarks(_context(source, inference, allow)))
 
 

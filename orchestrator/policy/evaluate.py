@@ -1,6 +1,6 @@
 """What one expression may evaluate to.
 
-Owns one function a kind of expression, and reading an element or an attribute of a value. Owns no state: everything
+Owns one function a kind of expression; elements and attributes are in `access`. Owns no state: everything
 learned goes into the Inference that is passed in.
 """
 
@@ -12,21 +12,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.policy import names
+from orchestrator.policy.access import attribute, item, iterate
 from orchestrator.policy.values import (
     ADDRESS,
     EMPTY,
-    PLAIN,
     PLAIN_VALUE,
-    TENSOR,
     TENSOR_VALUE,
     Arguments,
     Callable_,
     Comprehension,
-    Ref,
     Scope,
     Value,
     join,
-    kept,
     refer,
 )
 
@@ -162,45 +159,7 @@ def _lambda(inf: Inference, node: ast.Lambda, scope: Scope) -> Value:
     return refer("def", node)
 
 
-# --- elements
-
-
-def item(inf: Inference, value: Value, key: Hashable) -> Value:
-    """What `value[key]` may be; key None stands for any. An element of a tensor is a view of it."""
-    out = inf.heap.load(value, key)
-    if value.kinds & TENSOR:
-        out = out.join(Value(value.kinds & ~(PLAIN | ADDRESS)))
-    for ref in value.refs:
-        if ref.kind == "meta":
-            out = out.join(_argument(inf, ref, key))
-        elif ref.kind == "inst":
-            out = out.join(_field(inf, str(ref.key), key))
-        elif ref.kind == "name" and str(ref.key).startswith("typing."):
-            out = out.join(PLAIN_VALUE)
-    return out if out != EMPTY or not value.kinds or value.of("box") else PLAIN_VALUE
-
-
-def _argument(inf: Inference, ref: Ref, key: Hashable) -> Value:
-    """An argument of a launch, looked up by name in what Triton passes to grids, heuristics and config pruning."""
-    if not isinstance(key, str):
-        return join(inf.kernel_arguments.values()).join(PLAIN_VALUE)
-    if ref.key is None:
-        return inf.kernel_arguments.get(key, PLAIN_VALUE)
-    assert isinstance(ref.key, ast.AST)
-    return inf.kernel_parameters.get((ref.key, key), PLAIN_VALUE)
-
-
-def _field(inf: Inference, owner: str, key: Hashable) -> Value:
-    """An element of a NamedTuple: by position where that is known."""
-    fields = inf.fields(owner)
-    if isinstance(key, int) and key < len(fields):
-        return inf.attributes.get((owner, fields[key]), EMPTY)
-    return join(inf.attributes.get((owner, name), EMPTY) for name in fields)
-
-
-def iterate(inf: Inference, value: Value) -> Value:
-    """What a loop over value yields. Keys of launch arguments are names."""
-    return PLAIN_VALUE if value.of("meta") and not value.of("box") else item(inf, value, None)
+# --- elements, attributes, calls
 
 
 def _subscript(inf: Inference, node: ast.Subscript, scope: Scope) -> Value:
@@ -217,96 +176,8 @@ def _subscript(inf: Inference, node: ast.Subscript, scope: Scope) -> Value:
     return item(inf, owner, constant(node.slice))
 
 
-# --- attributes
-
-
 def _attribute(inf: Inference, node: ast.Attribute, scope: Scope) -> Value:
     return attribute(inf, inf.eval(node.value, scope), node.attr)
-
-
-def attribute(inf: Inference, owner: Value, name: str) -> Value:
-    """What `owner.name` may be."""
-    out = EMPTY
-    for ref in owner.refs:
-        reader = _ATTRIBUTES.get(ref.kind)
-        if reader is not None:
-            out = out.join(reader(inf, ref, name))
-    if owner.tensor:
-        out = out.join(_tensor_attribute(owner, name))
-    if out == EMPTY and owner.kinds:
-        out = _method(owner, name)
-    return out
-
-
-def _method(owner: Value, name: str) -> Value:
-    """A method, bound to its receiver: the value keeps the receiver's kinds and containers."""
-    return Value(owner.kinds, owner.refs | {Ref("method", name)})
-
-
-def _tensor_attribute(owner: Value, name: str) -> Value:
-    if name in names.TENSOR_FACTS:
-        return PLAIN_VALUE
-    if name in names.TENSOR_VIEW_ATTRIBUTES:
-        return Value(owner.kinds & ~PLAIN)
-    return _method(owner, name)
-
-
-def _of_name(inf: Inference, ref: Ref, name: str) -> Value:
-    return refer("name", f"{ref.key}.{name}")
-
-
-def _of_class(inf: Inference, ref: Ref, name: str) -> Value:
-    owner = str(ref.key)
-    if name == "apply" and names.AUTOGRAD & set(inf.classes[owner].bases):
-        return refer("apply", owner)
-    method = inf.method(owner, name)
-    if method is not None:
-        return refer("def", method.node, 1 if "classmethod" in method.decorators else 0)
-    return kept(inf.attributes.get((owner, name), EMPTY))
-
-
-def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
-    owner = str(ref.key)
-    method = inf.method(owner, name)
-    if method is None:
-        known = inf.attributes.get((owner, name), EMPTY)
-        unknown = inf.final and known == EMPTY and name not in names.NN_MODULE_ATTRIBUTES
-        return kept(TENSOR_VALUE) if unknown else known
-    bound = refer("def", method.node, 0 if "staticmethod" in method.decorators else 1)
-    inf.bind_self(method, owner)
-    if "property" not in method.decorators:
-        return bound
-    inf.edge(method.node)
-    return inf.returns.get(method.node, EMPTY)
-
-
-def _of_ctx(inf: Inference, ref: Ref, name: str) -> Value:
-    if name == "saved_tensors":
-        return inf.build(("saved", ref.key), {None: TENSOR_VALUE})
-    if name in names.CTX_METHODS:
-        return Value(PLAIN, frozenset({ref, Ref("method", name)}))
-    if name == "needs_input_grad":
-        return PLAIN_VALUE
-    known = inf.attributes.get((f"ctx {ref.key}", name), EMPTY)
-    return known if known != EMPTY else PLAIN_VALUE
-
-
-def _of_definition(inf: Inference, ref: Ref, name: str) -> Value:
-    return refer("registrar", ref.key) if name in names.REGISTERING else PLAIN_VALUE
-
-
-_ATTRIBUTES: dict[str, Callable[[Inference, Ref, str], Value]] = {
-    "name": _of_name,
-    "class": _of_class,
-    "inst": _of_instance,
-    "ctx": _of_ctx,
-    "def": _of_definition,
-    "record": lambda inf, ref, name: inf.heap.load(Value(PLAIN, frozenset({Ref("box", ref.key)}))).join(PLAIN_VALUE),
-    "super": lambda inf, ref, name: Value(PLAIN, frozenset({ref, Ref("method", name)})),
-}
-
-
-# --- calls
 
 
 def _call(inf: Inference, node: ast.Call, scope: Scope) -> Value:

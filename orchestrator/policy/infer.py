@@ -1,17 +1,17 @@
 """Which host values may be tensors: a flow-insensitive inference over the whole file, functions and calls included.
 
 Owns the fixpoint: names, parameters, results, attributes, containers, and who calls or launches what. It reads the
-tree only. Owns no rule: `rules` reads the values found here. How expressions evaluate is in `evaluate`, what calls
-give is in `calls`.
+tree only. Owns no rule: `host` and its neighbours read the values found here. What statements, expressions and calls
+give is in `statements`, `evaluate` and `calls`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable
 
-from orchestrator.policy import calls, evaluate, names
+from orchestrator.policy import access, calls, evaluate, names
+from orchestrator.policy.statements import STATEMENTS
 from orchestrator.policy.values import (
     EMPTY,
     PLAIN,
@@ -30,7 +30,8 @@ from orchestrator.policy.values import (
 )
 from orchestrator.source import Class, Function, Source, is_demo
 
-MAX_PASSES = 24
+MAX_PASSES = 24  # honest files need 3 to 6
+MAX_CONTAINERS = 1500
 # Of an entry's parameters without annotation; none of them is a tensor in any public op.
 SCALAR_NAMES = names.words(
     """dim dims axis eps epsilon dtype device layout memory_format size shape normalized_shape keepdim groups num_groups
@@ -60,6 +61,8 @@ class Inference:
         self.decorations: dict[ast.AST, list[Value]] = {}
         self.kernel_parameters: dict[tuple[ast.AST, str], Value] = {}
         self.partials: dict[ast.AST, tuple[Value, Arguments]] = {}
+        self.settled = True  # False: the values never stopped changing, and prove nothing
+        self.passes = 0
         self.at_import: set[ast.AST] = set()
         self.unfolding: set[ast.AST] = set()
         self.edges: dict[ast.AST, set[ast.AST]] = {}
@@ -92,8 +95,12 @@ class Inference:
             for function in self.source.host_functions:
                 self.current = function.node
                 self.execute(function.node.body, self.scopes[function.node])
+            self.passes += 1
+            if len(self.heap.slots) > MAX_CONTAINERS:
+                break
             if not (self.changed or self.heap.changed):
                 return
+        self.settled = False
 
     def _root(self) -> None:
         entry = self.source.function(self.entry)
@@ -293,9 +300,9 @@ class Inference:
     def execute(self, body: Iterable[ast.stmt], scope: Scope) -> None:
         """Evaluate statements in a scope, nested blocks included, bodies of functions excluded."""
         for node in body:
-            if scope is self.module and is_demo(node):
+            if (scope is self.module and is_demo(node)) or len(self.heap.slots) > MAX_CONTAINERS:
                 continue
-            handler = _STATEMENTS.get(type(node))
+            handler = STATEMENTS.get(type(node))
             if handler is not None:
                 handler(self, node, scope)
             for child in ast.iter_child_nodes(node):
@@ -331,7 +338,7 @@ class Inference:
     def _unpack(self, elements: list[ast.expr], value: Value, scope: Scope) -> None:
         starred = any(isinstance(element, ast.Starred) for element in elements)
         for index, element in enumerate(elements):
-            self.assign(element, evaluate.item(self, value, None if starred else index), scope)
+            self.assign(element, access.item(self, value, None if starred else index), scope)
 
     def _store_attribute(self, owner: Value, name: str, value: Value) -> None:
         for ref in owner.refs:
@@ -373,125 +380,3 @@ def _operators(source: Source) -> dict[str, ast.AST]:
                 if isinstance(label, ast.Constant) and isinstance(label.value, str):
                     found["torch.ops." + label.value.replace("::", ".")] = function.node
     return found
-
-
-# --- one function a kind of statement
-
-
-def _assign(inf: Inference, node: ast.Assign, scope: Scope) -> None:
-    value = inf.eval(node.value, scope)
-    if scope is inf.module or scope.is_class:
-        inf.heap.persist(value)
-    for target in node.targets:
-        inf.assign(target, value, scope)
-
-
-def _ann_assign(inf: Inference, node: ast.AnnAssign, scope: Scope) -> None:
-    inf.eval(node.annotation, scope)
-    if node.value is not None:
-        value = inf.eval(node.value, scope)
-        if scope is inf.module or scope.is_class:
-            inf.heap.persist(value)
-        inf.assign(node.target, value, scope)
-
-
-def _aug_assign(inf: Inference, node: ast.AugAssign, scope: Scope) -> None:
-    old = inf.eval(node.target, scope)
-    value = evaluate.operate(inf, node, old, inf.eval(node.value, scope), node.op)
-    inf.assign(node.target, value, scope)
-
-
-def _for(inf: Inference, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
-    inf.assign(node.target, evaluate.iterate(inf, inf.eval(node.iter, scope)), scope)
-
-
-def _with(inf: Inference, node: ast.With | ast.AsyncWith, scope: Scope) -> None:
-    for item in node.items:
-        value = inf.eval(item.context_expr, scope)
-        for ref in value.of("manager"):
-            assert isinstance(ref.key, ast.AST)
-            inf.edge(ref.key)
-            if item.optional_vars is not None:
-                inf.assign(item.optional_vars, inf.yields.get(ref.key, EMPTY), scope)
-
-
-def _return(inf: Inference, node: ast.Return, scope: Scope) -> None:
-    value = inf.eval(node.value, scope) if node.value else PLAIN_VALUE
-    add_result(inf, inf.returns, inf.current, value)
-
-
-def add_result(inf: Inference, table: dict[ast.AST, Value], node: ast.AST, value: Value) -> None:
-    """Join a value into what a function returns or yields."""
-    old = table.get(node, EMPTY)
-    table[node] = old.join(value)
-    inf.changed |= table[node] != old
-
-
-def _import(inf: Inference, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-    for item in inf.source.imports:
-        if item.node is node:
-            inf.put(scope, item.bound, refer("name", item.path))
-
-
-def _function(inf: Inference, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
-    function = inf.functions[node]
-    value = refer("kernel" if function.kernel else "def", node)
-    inf.bind_defaults(node, scope)
-    for arg in [*parameters(node), node.args.vararg, node.args.kwarg]:
-        if arg is not None and arg.annotation is not None:
-            inf.eval(arg.annotation, scope)
-    if node.returns is not None:
-        inf.eval(node.returns, scope)
-    for decorator in reversed(node.decorator_list):
-        value = inf.call(inf.eval(decorator, scope), Arguments((value,)), decorator)
-    if not scope.is_class:
-        inf.put(scope, node.name, value)
-    if inf._is_entry(node) and value.of("def") and value != refer("def", node):
-        order = [inf.env.get((inf.scopes[node], arg.arg), EMPTY) for arg in parameters(node)]
-        outer, inf.current = inf.current, node  # a decorated entry runs its wrapper when it is called
-        inf.call(value, Arguments(tuple(order)), node)
-        inf.current = outer
-
-
-def _class(inf: Inference, node: ast.ClassDef, scope: Scope) -> None:
-    for child in [*node.bases, *node.decorator_list]:
-        inf.eval(child, scope)
-    inner = inf.scopes[node]
-    inf.execute(node.body, inner)
-    inf.put(scope, node.name, refer("class", node.name))
-    for name in inner.names:
-        value = inf.env.get((inner, name), EMPTY)
-        if value != EMPTY:
-            inf.set_attribute(node.name, name, value)
-
-
-def _match(inf: Inference, node: ast.Match, scope: Scope) -> None:
-    """Every capture may be the subject or any part of it."""
-    subject = inf.eval(node.subject, scope)
-    part = subject.join(evaluate.iterate(inf, subject))
-    for case in node.cases:
-        if case.guard is not None:
-            inf.eval(case.guard, scope)
-        for pattern in ast.walk(case.pattern):
-            for name in evaluate.captured(pattern):
-                inf.put(scope, name, part)
-            if isinstance(pattern, ast.MatchValue):
-                inf.eval(pattern.value, scope)
-
-
-_STATEMENTS: dict[type[ast.stmt], Callable[[Inference, Any, Scope], None]] = {
-    ast.Assign: _assign,
-    ast.AnnAssign: _ann_assign,
-    ast.AugAssign: _aug_assign,
-    ast.For: _for,
-    ast.AsyncFor: _for,
-    ast.With: _with,
-    ast.AsyncWith: _with,
-    ast.Return: _return,
-    ast.Import: _import,
-    ast.ImportFrom: _import,
-    ast.FunctionDef: _function,
-    ast.AsyncFunctionDef: _function,
-    ast.ClassDef: _class,
-    ast.Match: _match,
-}

@@ -154,8 +154,8 @@ LANGUAGE_FORBIDDEN = words(  # modules, and what reaches below the public functi
 )
 CORE = words(  # what may be reached as tl.core.NAME; the module itself reaches builtins and inspect
     """constexpr tensor dtype float32 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int1 load store
-    arange zeros full reshape broadcast broadcast_to expand_dims permute trans join split cast view program_id num_programs
-    where reduce associative_scan gather dot static_range range static_assert atomic_add maximum minimum"""
+    arange zeros full reshape broadcast broadcast_to expand_dims permute trans join split cast view program_id
+    num_programs where reduce associative_scan gather dot static_range range static_assert atomic_add maximum minimum"""
 )
 CONFIG_FORBIDDEN = words("pre_hook post_hook extern_libs do_bench")
 

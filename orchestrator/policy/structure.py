@@ -32,6 +32,7 @@ AT_IMPORT = (
 )
 IMPORT_CALLS = ("warnings.filterwarnings", "warnings.simplefilter", "torch.library.register_autograd",
                 "torch.library.register_fake", "triton.set_allocator")  # fmt: skip
+MAX_SITES = 100  # bindings of one name at the top of a file
 MUST_BE_DEFS = "define names once, with def, class or import"
 
 
@@ -201,10 +202,12 @@ def rebound(check: Check) -> Iterator[Remark]:
     sites: dict[str, list[tuple[ast.AST, tuple[tuple[int, int], ...]]]] = {}
     for node, branch in _top_level(check.source.tree.body, ()):
         for name in bound_by(node) | _targets(node):
-            for other, arm in sites.get(name, []):
-                if name != "_" and _clash(check, node, other) and not _alternative(branch, arm):
-                    yield check.forbidden(node, f"the name {name} is bound twice", MUST_BE_DEFS)
-            sites.setdefault(name, []).append((node, branch))
+            others = sites.setdefault(name, [])
+            twice = any(_clash(check, node, other) and not _alternative(branch, arm) for other, arm in others)
+            if name != "_" and (twice or len(others) > MAX_SITES):
+                yield check.forbidden(node, f"the name {name} is bound twice", MUST_BE_DEFS)
+            elif len(others) <= MAX_SITES:
+                others.append((node, branch))
 
 
 def _targets(node: ast.AST) -> set[str]:

@@ -1,0 +1,195 @@
+"""Rules about calls on the host: what is called, and whether it is given tensors.
+
+Owns the verdict on a call by the kind of its callee. Mentioning a name is judged in `mentions` already.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from orchestrator.policy import names
+from orchestrator.policy.check import Check, Place, Remark
+from orchestrator.policy.host import NO_CACHE, key
+from orchestrator.policy.mentions import WRITE_A_KERNEL, read
+from orchestrator.policy.values import ADDRESS, TENSOR, Ref, Value
+from orchestrator.records import Status
+
+CALLABLE = names.words(
+    """name builtin def launcher class inst apply partial pass guard registrar method kernel super manager
+    factory"""
+)
+CONTAINERS = ("box", "meta", "ctx", "super", "inst", "kernel")
+
+
+def call(check: Check, node: ast.Call, place: Place) -> Iterator[Remark]:
+    """Every call on the host."""
+    yield from _keywords(check, node)
+    if place.kernel or place.annotation:
+        return
+    function = check.value(node.func)
+    kinds = {ref.kind for ref in function.refs}
+    yield from _hands_over(check, node, function)
+    if not kinds & CALLABLE and check.runs(place) and not place.demo:
+        advice = "call functions by the name they are defined under"
+        refuse = check.fallback if function.tensor else check.forbidden
+        yield refuse(node, "a call of something that cannot be followed", advice)
+    for ref in function.refs:
+        rule = _CALLS.get(ref.kind)
+        if rule is not None:
+            yield from rule(check, node, ref, place)
+
+
+def _keywords(check: Check, node: ast.Call) -> Iterator[Remark]:
+    for keyword in node.keywords:
+        absent = isinstance(keyword.value, ast.Constant) and keyword.value.value is None
+        if keyword.arg in names.CONFIG_FORBIDDEN and not absent:
+            advice = "leave it out; for autotuning use reset_to_zero or restore_value"
+            yield check.forbidden(keyword.value, f"{keyword.arg}= runs other code around the kernel", advice)
+
+
+_APPLY = names.words("map filter sorted min max functools.partial functools.reduce collections.defaultdict")
+
+
+def _hands_over(check: Check, node: ast.Call, function: Value) -> Iterator[Remark]:
+    """`map(abs, [x])`: a function that computes on tensors, given to something that calls it, with tensors."""
+    applies = any(ref.kind in ("name", "builtin") and ref.key in _APPLY for ref in function.refs)
+    targets = [target for ref in function.of("partial") for target in _partial_of(check, ref)]
+    if applies:
+        targets += [target for arg in _arguments(node) for target in _targets(check, check.value(arg))]
+    held = function.of("partial") and any(_early(check, ref) for ref in function.of("partial"))
+    if any(_computes(target) for target in targets) and (held or _takes_tensor(check, node)):
+        yield check.fallback(node, "a function that computes on tensors is applied to one", WRITE_A_KERNEL)
+
+
+def _targets(check: Check, value: Value) -> list[Ref]:
+    partial = [target for ref in value.of("partial") for target in _partial_of(check, ref)]
+    return [*value.of("builtin"), *value.of("name"), *partial]
+
+
+def _partial_of(check: Check, ref: Ref) -> list[Ref]:
+    target = check.inference.partials[ref.key][0] if isinstance(ref.key, ast.AST) else Value()
+    return [*target.of("builtin"), *target.of("name")]
+
+
+def _early(check: Check, ref: Ref) -> bool:
+    """Whether a partial already holds a tensor."""
+    bound = check.inference.partials[ref.key][1].all() if isinstance(ref.key, ast.AST) else []
+    return any(check.inference.heap.holds(value, TENSOR) for value in bound)
+
+
+def _computes(ref: Ref) -> bool:
+    label = str(ref.key)
+    if ref.kind == "builtin":
+        return label not in names.TENSOR_SAFE_BUILTINS
+    return not label.startswith(_CARRIES)
+
+
+def _arguments(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
+def _takes_tensor(check: Check, node: ast.Call, deep: bool = True) -> bool:
+    values = [check.value(arg) for arg in _arguments(node)]
+    return any(check.inference.heap.holds(value, TENSOR) if deep else value.tensor for value in values)
+
+
+def _call_builtin(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
+    label = str(ref.key)
+    if label in ("getattr", "hasattr"):
+        yield from _call_getattr(check, node, label, place)
+    elif label not in names.BUILTINS:
+        return
+    elif label == "type" and len(node.args) != 1:
+        yield check.forbidden(node, "type() makes a class", "write plain functions")
+    elif label == "super" and node.args:
+        yield check.forbidden(node, "super() with arguments", "write super().__init__()")
+    elif label in names.TENSOR_SAFE_BUILTINS or not _takes_tensor(check, node, deep=label not in names.ITEM_BUILTINS):
+        return
+    elif label in names.ITEM_BUILTINS:
+        what = f"reads a value back to the host, by {label}()"
+        advice = "pass the tensor to the kernel and load the value there"
+        yield check.grey(node, ".item", what, Status.FALLBACK, advice)
+    elif label not in ("str", "repr") or not place.quoting:
+        yield check.fallback(node, f"{label}() on a tensor computes on the host", WRITE_A_KERNEL)
+
+
+def _call_getattr(check: Check, node: ast.Call, label: str, place: Place) -> Iterator[Remark]:
+    key = node.args[1] if len(node.args) > 1 else None
+    if not (isinstance(key, ast.Constant) and isinstance(key.value, str)) or node.keywords:
+        yield check.forbidden(node, f"{label}() with a name that is not a literal", "write the attribute out")
+    elif label == "getattr":
+        yield from read(check, node, check.value(node.args[0]), key.value, place)
+    elif key.value.startswith("__"):
+        yield check.forbidden(node, "hasattr() of a hidden name", "leave it out")
+
+
+# Names that pass tensors on without looking at them.
+_CARRIES = ("torch.", "triton.tools.", "functools.", "typing.", "itertools.", "collections.", "dataclasses.")
+
+
+def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
+    dotted = str(ref.key)
+    if any(keyword.arg == "out" for keyword in node.keywords):
+        yield check.fallback(node, "out= lets torch write the result", WRITE_A_KERNEL)
+    if dotted == "torch.tensor" and _takes_tensor(check, node):
+        yield check.fallback(node, "torch.tensor() of a tensor copies it", "pass the tensor itself")
+    elif dotted.startswith("torch.") and dotted.endswith("Tensor"):
+        yield check.fallback(node, f"{dotted}() called", "allocate with torch.empty")
+    elif not dotted.startswith(_CARRIES) and _takes_tensor(check, node):
+        yield check.fallback(node, f"{dotted} on a tensor reads it back to the host", WRITE_A_KERNEL)
+    elif dotted in ("torch.full", "torch.full_like") and any(check.tensor(arg) for arg in node.args[1:]):
+        yield check.fallback(node, "a fill with the value of a tensor", WRITE_A_KERNEL)
+
+
+def _call_method(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
+    label = str(ref.key)
+    receiver = Value(check.value(node.func).kinds, check.value(node.func).refs - {ref})
+    if receiver.tensor:
+        if label in ("fill_", "new_full", "expand", "view") and any(check.tensor(arg) for arg in node.args):
+            yield check.fallback(node, f".{label} with the value of a tensor", WRITE_A_KERNEL)
+        return
+    if not any(receiver.of(kind) for kind in CONTAINERS):
+        if _takes_tensor(check, node) and not place.quoting:
+            yield check.fallback(node, f".{label} of a plain value, given a tensor, reads it", WRITE_A_KERNEL)
+        return
+    persistent = any(box in check.inference.heap.persistent for box in receiver.of("box"))
+    if label in ("get", "pop", "setdefault") or persistent:
+        for arg in _arguments(node):
+            yield from key(check, node, arg)
+    if label == "sort" and check.inference.heap.holds(receiver, TENSOR):
+        yield check.fallback(node, "sorting tensors compares them", WRITE_A_KERNEL)
+
+
+def _call_definition(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
+    function = check.inference.functions.get(ref.key) if isinstance(ref.key, ast.AST) else None
+    if function is None or not names.CACHING & set(function.decorators):
+        return
+    held = [check.value(arg) for arg in _arguments(node)]
+    if any(check.inference.heap.holds(value, TENSOR | ADDRESS) for value in held):
+        yield check.forbidden(node, "a cache keyed by a tensor or its address", NO_CACHE)
+
+
+def _call_kernel(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
+    function = check.value(node.func)
+    if not any(function.of(kind) for kind in ("launcher", "pass", "method")):
+        yield check.fallback(node, "a kernel called without a grid", "launch it: kernel[grid](...)")
+
+
+def _call_launcher(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
+    """A launch; by another name than the kernel's own it is said in the report."""
+    target = node.func.value if isinstance(node.func, ast.Subscript) else None
+    wrapped = isinstance(target, ast.Call) and check.source.dotted(target.func) == "torch.library.wrap_triton"
+    name = getattr(ref.key, "name", "")
+    if not wrapped and not (isinstance(target, ast.Name) and target.id == name):
+        yield check.note(node, f"the kernel {name} is launched through another name: grey, allowed")
+
+
+_CALLS = {
+    "builtin": _call_builtin,
+    "name": _call_name,
+    "method": _call_method,
+    "def": _call_definition,
+    "kernel": _call_kernel,
+    "launcher": _call_launcher,
+}
