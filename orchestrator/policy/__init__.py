@@ -44,6 +44,7 @@ RULES: dict[type[ast.AST], tuple[Rule, ...]] = {
     ast.Assign: (host.assign,),
     ast.AnnAssign: (host.assign,),
     ast.NamedExpr: (host.assign,),
+    ast.arguments: (host.default,),
     ast.AugAssign: (host.augmented,),
     ast.Return: (host.returned,),
     ast.Try: (structure.tried,),

@@ -172,12 +172,21 @@ def _pass(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functio
 
 
 def _registrar(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
-    """`op.register_fake` and the like: torch calls the function as it calls the operator."""
+    """`op.register_fake` and `op.register_autograd`: torch calls the function with what it calls the operator with."""
+    operator = ref.key
+    assert isinstance(operator, Callable_)
+    inputs = [inf.env.get((inf.scopes[operator], arg.arg), EMPTY) for arg in parameters(operator)]
     for value in arguments.all():
         for target in value.of("def"):
             assert isinstance(target.key, Callable_)
             inf.handed.add(target.key)
-            inf.bind_declared(target.key)
+            order = [arg.arg for arg in parameters(target.key)]
+            if order[:1] == ["ctx"]:
+                everything = inf.build((node, "inputs"), {None: join([*inputs, TENSOR_VALUE])})
+                late = [everything if name == "inputs" else TENSOR_VALUE for name in order[1:]]
+                bind(inf, target.key, 0, Arguments((refer("ctx", ""), *late)))
+            else:
+                bind(inf, target.key, 0, Arguments(tuple(inputs)))
     return arguments.first
 
 

@@ -181,6 +181,13 @@ def assign(check: Check, node: ast.Assign | ast.AnnAssign | ast.NamedExpr, place
             yield check.forbidden(node, "a device address kept for later calls", NO_CACHE)
 
 
+def default(check: Check, node: ast.arguments, place: Place) -> Iterator[Remark]:
+    """A default argument is evaluated once, when the def is; at the top of the file that is the import."""
+    for value in [*node.defaults, *node.kw_defaults]:
+        if value is not None and place.at_import and _makes_tensor(check, value):
+            yield check.forbidden(value, "a tensor made while the file is imported", "allocate inside the function")
+
+
 def _makes_tensor(check: Check, node: ast.AST) -> bool:
     """Whether evaluating the expression makes a tensor; the body of a lambda is not evaluated yet."""
     if isinstance(node, ast.Lambda):

@@ -1,0 +1,35 @@
+# honest: device properties from the driver, a device at the top
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _k(x_ptr, w_ptr, y_ptr, sx, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * sx + cols, mask=mask, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+    rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
+    tl.store(y_ptr + row * N + cols, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=mask)
+
+
+from triton.runtime import driver
+
+DEVICE = triton.runtime.driver.active.get_active_torch_device()
+
+
+def _sms():
+    properties = driver.active.utils.get_device_properties(DEVICE.index)
+    return properties["multiprocessor_count"], properties["max_shared_mem"]
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    sms, shared = _sms()
+    programs = min(sms * (shared // (N * x.element_size() + 1)), M)
+    with torch.cuda.device_of(x):
+        _k[(max(programs, M), 1, 1)](x, w, y, x.stride(0), N, eps, BLOCK=triton.next_power_of_2(N))
+    return y
