@@ -55,6 +55,7 @@ def make_job(rmsnorm: Op, tmp_path: Path) -> MakeJob:
             function=rmsnorm.spec.function,
             arguments=tuple(rmsnorm.spec.inputs),
             parameters=rmsnorm.spec.parameters,
+            quick=True,
             limits=limits
             or Limits(
                 import_s=20,

@@ -46,7 +46,7 @@ async def test_the_judge_is_usable_after_each_kind_of_death(judge: LocalExecutor
 
 
 async def test_a_pass_has_every_case_and_the_holdouts(judge: LocalExecutor, make_job: MakeJob) -> None:
-    job = make_job(zoo_kernel("good"))
+    job = make_job(zoo_kernel("good"), quick=None)
     report = await judge.judge(job)
     assert report.nonce == job.nonce
     assert report.expected_cases == len(report.cases) == (72 if DEVICE == "gpu" else 45) + 6
@@ -96,15 +96,15 @@ async def test_the_environment_of_judge_and_candidate_holds_no_key(
     judge: LocalExecutor, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "planted-secret")
-    kernel = b"""
+    kernel = rb"""
 import os
 import torch
 
 
 def rmsnorm_triton(x, w, eps=1e-6):
-    pid, seen = os.getpid(), []
+    seen = []
     with open("/proc/self/environ", "rb") as own:
-        seen.append(own.read())
+        seen.append(own.read().strip(b"\0"))
     raise RuntimeError(repr(dict(os.environ)) + repr(seen))
 """
     executor = LocalExecutor(DEVICE, tmp_path / "judge.log")
