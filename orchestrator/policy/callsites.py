@@ -137,7 +137,7 @@ def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator
     elif dotted.startswith("torch.") and dotted.endswith("Tensor"):
         yield check.fallback(node, f"{dotted}() called", "allocate with torch.empty")
     elif not dotted.startswith(_CARRIES) and _takes_tensor(check, node):
-        yield check.fallback(node, f"{dotted} on a tensor reads it back to the host", WRITE_A_KERNEL)
+        yield check.fallback(node, f"{dotted} on a tensor computes on the host", WRITE_A_KERNEL)
     elif dotted in ("torch.full", "torch.full_like") and any(check.tensor(arg) for arg in node.args[1:]):
         yield check.fallback(node, "a fill with the value of a tensor", WRITE_A_KERNEL)
 

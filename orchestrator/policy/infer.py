@@ -311,6 +311,8 @@ class Inference:
                 elif isinstance(child, ast.stmt) and not isinstance(node, _OPENS_SCOPE):
                     self.execute([child], scope)
                 elif isinstance(child, ast.ExceptHandler | ast.match_case):
+                    if isinstance(child, ast.ExceptHandler) and child.name:
+                        self.put(scope.function(), child.name, PLAIN_VALUE)
                     self.execute(child.body, scope)
 
     def eval(self, node: ast.expr, scope: Scope) -> Value:
