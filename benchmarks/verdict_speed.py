@@ -1,9 +1,11 @@
-"""How long a verdict takes, from a model's reply to the report: `python benchmarks/verdict_speed.py [--device auto] [--limit 10]`.
+"""How long a verdict takes, from a model's reply to the report.
 
-Judges the recorded rmsnorm kernel three times, as the loop does (tree, guard, policy, export, sandboxed sweep), each time with
-an empty Triton cache, by one judge process that is started before. Prints the parts of each verdict and, last, PASS or FAIL: PASS
-when every verdict is PASSED and takes less than the limit. The number of cases is the machine's: the full sweep on a GPU, the
-quick one without.
+    python benchmarks/verdict_speed.py [--device auto] [--limit 10]
+
+Judges the recorded rmsnorm kernel three times, as the loop does (tree, guard, policy, export, sandboxed sweep), each
+time with an empty Triton cache, by one judge process that is started before. Prints the parts of each verdict and,
+last, PASS or FAIL: PASS when every verdict is PASSED and takes less than the limit. The number of cases is the
+machine's: the full sweep on a GPU, the quick one without.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator import guard, policy, reply
+from orchestrator import guard, policy, reply, tree
 from orchestrator.config import JudgeSettings
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
@@ -30,10 +30,10 @@ async def judge_reply(
 ) -> Judged:
     """The verdict on a model's reply. `folder` is the attempt's; the judge's job folder is made in it."""
     kernel_name = op.spec.kernel_name
-    with attempt_folder(branch.files) as tree:
-        written = guard.write_reply_files(tree, reply.files(text, kernel_name, op.spec.function))
-        touched = (*written, *guard.touched(branch.files, tree, kernel_name))
-        kernel = guard.read_kernel(tree, kernel_name)
+    with attempt_folder(branch.files) as place:
+        written = tree.write_reply_files(place, reply.files(text, kernel_name, op.spec.function))
+        touched = (*written, *guard.touched(branch.files, place, kernel_name))
+        kernel = tree.read_kernel(place, kernel_name)
     if touched:
         return Judged(Report.rejected(touched), kernel)
     if kernel is None:
@@ -57,7 +57,7 @@ async def judge_kernel(
     try:
         report = await executor.judge(_job(op, settings, job_folder))
     finally:
-        guard.remove_tree(job_folder / "scratch")
+        tree.remove_tree(job_folder / "scratch")
     return replace(report, notes=(*checked.notes, *report.notes))
 
 

@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.status import Status as Spinner
 from rich.table import Table
 
-from orchestrator.guard import printable
 from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run, Status
+from orchestrator.text import printable
 
 _SHOWN = 8  # failing cases in the terminal; the report has all
 _WIDEST = 2000  # characters of one line

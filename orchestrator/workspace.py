@@ -23,7 +23,8 @@ from types import MappingProxyType
 from filelock import FileLock, Timeout
 
 from orchestrator.errors import WorkspaceError
-from orchestrator.guard import lay_out, os_errors, printable, remove_tree
+from orchestrator.text import printable
+from orchestrator.tree import lay_out, os_errors, remove_tree
 
 LOCK_SECONDS = 120  # commits take milliseconds; longer means a stuck process
 

@@ -12,8 +12,10 @@ import pytest
 
 from orchestrator import guard
 from orchestrator.errors import WorkspaceError
-from orchestrator.guard import printable, read_kernel, remove_tree, restore, touched, write_reply_files
+from orchestrator.guard import touched
 from orchestrator.records import Finding, Status
+from orchestrator.text import printable
+from orchestrator.tree import KERNEL_BYTES, lay_out, read_kernel, remove_tree, write_reply_files
 
 KERNEL = "rmsnorm_triton.py"
 BASELINE = {
@@ -28,7 +30,7 @@ BASELINE = {
 @pytest.fixture
 def tree(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "attempt"
-    guard.lay_out(BASELINE, folder)
+    lay_out(BASELINE, folder)
     (folder / KERNEL).write_bytes(b"import triton\n")
     (folder / KERNEL).chmod(0o644)
     yield folder
@@ -46,6 +48,12 @@ def only(tree: Path, baseline: dict[str, bytes] = BASELINE) -> Finding:
     restore(baseline, tree)
     assert_restored(tree, baseline)
     return finding
+
+
+def restore(baseline: dict[str, bytes], tree: Path) -> None:
+    """What the next attempt does: the old folder goes, a new one is laid out."""
+    remove_tree(tree)
+    lay_out(baseline, tree)
 
 
 def assert_restored(tree: Path, baseline: dict[str, bytes] = BASELINE) -> None:
@@ -76,7 +84,7 @@ def test_a_rewritten_file_with_the_same_content_is_not_tampering(tree: Path) -> 
 def test_the_umask_does_not_reach_the_files(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        guard.lay_out(BASELINE, tmp_path / "attempt")
+        lay_out(BASELINE, tmp_path / "attempt")
         assert write_reply_files(tmp_path / "attempt", {KERNEL: b"x"}) == ()
     finally:
         os.umask(before)
@@ -235,7 +243,7 @@ def test_mode_change_of_the_kernel(tree: Path, mode: int) -> None:
 def test_oversized_kernel_is_named_and_not_read_whole(tree: Path) -> None:
     with (tree / KERNEL).open("r+b") as file:
         file.truncate(1 << 40)
-    assert len(read_kernel(tree, KERNEL) or b"") == guard.KERNEL_BYTES + 1
+    assert len(read_kernel(tree, KERNEL) or b"") == KERNEL_BYTES + 1
     assert "larger than" in only(tree).message
 
 
@@ -393,7 +401,7 @@ def test_folder_that_is_gone(tree: Path) -> None:
 
 def test_folder_replaced_by_a_symlink(tree: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
-    guard.lay_out(BASELINE, outside)
+    lay_out(BASELINE, outside)
     remove_tree(tree)
     tree.symlink_to(outside)
     assert "no folder any more" in only(tree).message
@@ -470,10 +478,10 @@ def test_printable_keeps_text_and_caps_it() -> None:
 
 def test_a_full_folder_is_not_laid_out_into(tree: Path) -> None:
     with pytest.raises(WorkspaceError, match="not empty"):
-        guard.lay_out(BASELINE, tree)
+        lay_out(BASELINE, tree)
 
 
 def test_an_error_of_the_system_is_one_of_ours(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(WorkspaceError, match="cannot write into"):
-        guard.lay_out(BASELINE, tmp_path / "file" / "below")
+        lay_out(BASELINE, tmp_path / "file" / "below")

@@ -39,7 +39,11 @@ def test_prompts_configs_and_templates_ship(unpacked: Path) -> None:
 
 def test_it_runs_from_another_folder(unpacked: Path, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(unpacked)}
-    code = "import orchestrator, runpy, sys; assert orchestrator.__file__.startswith(sys.argv.pop(1)); runpy.run_module('orchestrator')"
+    code = (
+        "import orchestrator, runpy, sys\n"
+        "assert orchestrator.__file__.startswith(sys.argv.pop(1))\n"
+        "runpy.run_module('orchestrator')"
+    )
     command = [sys.executable, "-c", code, str(unpacked), "--op", "rmsnorm", "--device", "cpu"]
     result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from orchestrator.errors import JudgeError
-from orchestrator.guard import printable
 from orchestrator.judge import channel
 from orchestrator.records import Job, Judging, Report, from_json, to_json
+from orchestrator.text import printable
 
 _START_S = 120  # importing torch from a cold disk
 _SLACK_S = 60  # for the reference and the judge's own work, beyond what the candidate may take

@@ -24,7 +24,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.judge import linux, sandbox, scratch
+from orchestrator.judge import linux, sandbox
+from orchestrator.tree import remove_tree
 
 SECRET = "planted-7f3a"
 libc = ctypes.CDLL(None, use_errno=True)
@@ -459,7 +460,7 @@ def main() -> None:
         local[1].listen()
         scene = Scene(os.getpid(), ctypes.addressof(buffer), outside, inside, tcp.getsockname()[1], abstract)
         report(scene, confined, buffer)
-    scratch.remove(folder)
+    remove_tree(folder)
 
 
 def report(scene: Scene, confined: bool, buffer: ctypes.Array[ctypes.c_char]) -> None:

@@ -25,9 +25,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from orchestrator.errors import JudgeError
-from orchestrator.judge import linux, proctree, sandbox, scratch, warden
+from orchestrator.judge import linux, proctree, sandbox, warden
 from orchestrator.judge.forkserver import Child, ForkServer
 from orchestrator.judge.sandbox import Confinement, Limits
+from orchestrator.tree import remove_tree
 
 SECRET = "planted-7f3a"
 MIB = 1 << 20
@@ -297,7 +298,7 @@ def run_one(server: ForkServer, name: str) -> dict[str, object]:
     left = left_over(server) + [pid for pid in [said.get("daemon")] if pid and Path(f"/proc/{pid}").exists()]
     with os.fdopen(reading, "rb") as passed:
         through = passed.read().decode()
-    scratch.remove(folder)
+    remove_tree(folder)
     pieces = [asdict(piece) for piece in child.pieces]
     seconds = time.monotonic() - started
     return asdict(ended) | {
@@ -330,7 +331,7 @@ def misuse(server: ForkServer) -> dict[str, object]:
     large = refused(lambda: server.spawn(config | {"text": "x" * (1 << 18)}, spec))
     missing = refused(lambda: server.spawn(config, Confinement(Path("/nonexistent/scratch"))))
     server.spawn({"scenario": "exit_zero"}, spec).wait()
-    scratch.remove(folder)
+    remove_tree(folder)
     return {"second": second, "large": large, "missing": missing}
 
 
@@ -344,7 +345,7 @@ def death_of_warden() -> dict[str, object]:
     again = refused(lambda: server.spawn({"scenario": "honest"}, Confinement(folder)))
     alive = server.alive
     server.close()
-    scratch.remove(folder)
+    remove_tree(folder)
     return {"told": told, "gone": gone, "again": again, "alive": alive}
 
 
@@ -363,7 +364,7 @@ def death_of_judge() -> dict[str, object]:
         found = json.loads(pids.read())
     os.waitpid(judge, 0)
     gone = disappears(found)
-    scratch.remove(folder)
+    remove_tree(folder)
     return {"pids": found, "gone": gone}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.judge import landlock, sandbox, scratch, seccomp, surroundings
+from orchestrator.tree import remove_tree
 from tests.judge.attacks import ATTACKS, NEEDED, ROOT_ONLY, SECRET
 from tests.judge.conftest import Run
 
@@ -150,6 +151,6 @@ def test_removing_scratch_neither_follows_links_nor_minds_depth(tmp_path: Path) 
         here = deeper
     os.close(here)
     (inside / "closed").mkdir(0o000)
-    scratch.remove(inside)
+    remove_tree(inside)
     assert not inside.exists()
     assert (outside / "kept").exists()

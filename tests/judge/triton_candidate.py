@@ -17,9 +17,10 @@ if sys.argv[1] == "cpu":
 import torch
 import triton
 
-from orchestrator.judge import sandbox, scratch
+from orchestrator.judge import sandbox
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.sandbox import Confinement
+from orchestrator.tree import remove_tree
 
 KERNEL = """
 import torch, triton, triton.language as tl
@@ -109,7 +110,7 @@ def main() -> None:
     ended = child.wait(30) or child.kill("timeout")
     child.close()
     server.close()
-    scratch.remove(folder)
+    remove_tree(folder)
     answer = json.loads(line) if line else ended.output
     pieces = [piece.name for piece in child.pieces if not piece.held]
     print(
