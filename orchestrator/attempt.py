@@ -47,7 +47,11 @@ async def judge_kernel(
     """The verdict on a kernel file: what it may say, then what it does."""
     spec = op.spec
     checked = policy.check(
-        kernel, filename=spec.kernel_name, entry=spec.function, allow=frozenset(spec.host_operations)
+        kernel,
+        filename=spec.kernel_name,
+        entry=spec.function,
+        allow=frozenset(spec.host_operations),
+        tensors=frozenset(spec.inputs),
     )
     if checked.findings:
         return Report.rejected(checked.findings, checked.notes)

@@ -14,28 +14,45 @@ NEAR = 2.0  # times the tolerance
 
 
 def diagnose(cases: Sequence[CaseResult]) -> tuple[str, ...]:
-    """The patterns that hold for all failing cases (and for no passing one where that is what makes it a pattern)."""
+    """The patterns over the failing cases, one way of failing at a time; by dtype where a way has none in common."""
     failed = [case for case in cases if not case.passed]
-    if not failed:
-        return ()
     passed = [case for case in cases if case.passed]
-    wrong = [case for case in failed if case.status is Status.WRONG_VALUES]
+    statuses = sorted({case.status for case in failed})
+    sentences: list[str] = []
+    for status in statuses:
+        group = [case for case in failed if case.status is status]
+        found = _patterns(group, passed) or _by_dtype(group, passed)
+        sentences += [f"{status}: {sentence}" if len(statuses) > 1 else sentence for sentence in found]
+    return tuple(sentences)
+
+
+def _by_dtype(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> list[str]:
+    """What each dtype's failing cases have in common; several faults at once often part along dtypes."""
+    sentences = []
+    for dtype in dict.fromkeys(case.dtype for case in failed):
+        mine, others = ([case for case in some if case.dtype == dtype] for some in (failed, passed))
+        if not others:
+            sentences.append(f"{dtype}: every case fails.")
+        sentences += [f"{dtype}: {sentence}" for sentence in _patterns(mine, others)]
+    return sentences
+
+
+def _patterns(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> list[str]:
+    """What holds for all of `failed`, which ended in one way, and for none of `passed` where that makes the pattern."""
     if sentence := _parameter_ignored(failed, passed):
-        return (sentence,)
-    return tuple(
-        sentence
-        for sentence in (
-            _only_one_kind(failed, passed, "dtype", lambda case: case.dtype),
-            _only_one_kind(failed, passed, "scale", lambda case: f"{case.scale:g}"),
-            _only_holdouts(failed, passed),
-            _not_powers_of_two(failed, passed),
-            _beyond_a_size(failed, passed),
-            _promotion(wrong),
-            _near(wrong),
-            _place(wrong),
-        )
-        if sentence
+        return [sentence]
+    wrong = failed if failed[0].status is Status.WRONG_VALUES else []
+    found = (
+        _only_one_kind(failed, passed, "dtype", lambda case: case.dtype),
+        _only_one_kind(failed, passed, "scale", lambda case: f"{case.scale:g}"),
+        _only_holdouts(failed, passed),
+        _not_powers_of_two(failed, passed),
+        _beyond_a_size(failed, passed),
+        _promotion(wrong, passed),
+        _near(wrong),
+        _place(wrong),
     )
+    return [sentence for sentence in found if sentence]
 
 
 def _only_one_kind(
@@ -89,9 +106,9 @@ def _beyond_a_size(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -
     return ""
 
 
-def _promotion(wrong: Sequence[CaseResult]) -> str:
+def _promotion(wrong: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:
     large = [case for case in wrong if case.dtype in HALF and (case.max_rel or 0) >= 1e-2]
-    if not large or any(case.dtype not in HALF for case in wrong):
+    if not large or any(case.dtype not in HALF for case in wrong) or not any(c.dtype not in HALF for c in passed):
         return ""
     return (
         "Only half precision is wrong, by 1e-2 and more: arithmetic seems to run in the input's dtype. "

@@ -45,10 +45,13 @@ def render_report(report: Report) -> str:
 
 
 def _telling(failed: list[CaseResult]) -> list[CaseResult]:
-    """The smallest failing case of each kind (status and dtype), up to a handful: they are the ones to work through."""
+    """The smallest failing case of each kind, up to a handful: they are the ones to work through.
+
+    A kind is a status with the dtype where values are wrong, and with what was raised where something was.
+    """
     smallest: dict[tuple[str, str], CaseResult] = {}
     for case in sorted(failed, key=lambda case: math.prod(case.dims.values())):
-        smallest.setdefault((case.status, case.dtype), case)
+        smallest.setdefault((case.status, case.detail.split("\n", 1)[0] or case.dtype), case)
     return list(smallest.values())[:_DETAILED]
 
 

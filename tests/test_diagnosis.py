@@ -72,3 +72,22 @@ def test_two_odd_sizes_among_many_passing_ones_are_no_pattern() -> None:
 
 def test_nothing_failed() -> None:
     assert diagnose([case(True)]) == ()
+
+
+def test_faults_that_part_along_dtypes_are_told_by_dtype() -> None:
+    results = [
+        case(d == "float32" and n in (1, 128, 1024) or d == "float16" and s < 1e3, n=n, dtype=d, scale=s)
+        for n in SIZES for d in DTYPES for s in (1e-3, 1.0, 1e3)
+    ]  # fmt: skip
+    sentences = diagnose(results)
+    assert any(told.startswith("float32: Only N that is no power of two") for told in sentences), sentences
+    assert "float16: Only scale 1000 fails." in sentences
+    assert "bfloat16: every case fails." in sentences
+
+
+def test_each_way_of_failing_is_told_apart() -> None:
+    results = [case(n in (1, 128), n=n) for n in SIZES[:-1]]
+    results += [case(False, n=131072, status=Status.RUNTIME_ERROR, max_rel=None, tolerance_ratio=None)]
+    sentences = diagnose(results)
+    assert any(told.startswith("WRONG_VALUES: Only N that is no power of two") for told in sentences), sentences
+    assert any(told.startswith("RUNTIME_ERROR: Every case with N >= 131072") for told in sentences)

@@ -116,8 +116,10 @@ def _describe_result(item: object) -> dict[str, object]:
 def _describe(error: BaseException, kernel: str) -> dict[str, Any]:
     """The exception as text, its innermost frames, and whether Triton's compiler raised it."""
     frames = [frame for link in _chain(error) for frame in traceback.extract_tb(link.__traceback__)]
-    own = [frame for frame in frames if Path(frame.filename).name == Path(kernel).name]
-    lines = traceback.format_list((own or frames)[-_FRAMES:])
+    own = [frame for frame in frames if frame.filename == kernel]
+    lines = [
+        f"  {Path(f.filename).name}, line {f.lineno}, in {f.name}\n    {f.line}\n" for f in (own or frames)[-_FRAMES:]
+    ]
     return {
         "kind": "compile" if _from_compiler(error) else "runtime",
         "type": type(error).__name__[:80],
