@@ -20,13 +20,14 @@ from pathlib import Path
 from orchestrator import config, ops, resources
 from orchestrator.attempt import judge_reply
 from orchestrator.executors.local import LocalExecutor
+from orchestrator.records import Reply, Usage
 from orchestrator.workspace import Workspace
 
 
 async def measure(device: str, limit_s: float) -> bool:
     """Three verdicts; whether all passed within the limit."""
     op = ops.load("rmsnorm", resources.shipped("configs") / "ops")
-    reply = (op.recorded / "correct-1.md").read_text()
+    reply = Reply((op.recorded / "correct-1.md").read_text(), "recorded", Usage(latency_s=0))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         executor = LocalExecutor(device, root / "judge.log")
@@ -40,7 +41,7 @@ async def measure(device: str, limit_s: float) -> bool:
     return all(good)
 
 
-async def one(number: int, reply: str, op, branch, executor, root: Path, limit_s: float) -> bool:  # type: ignore[no-untyped-def]
+async def one(number: int, reply: Reply, op, branch, executor, root: Path, limit_s: float) -> bool:  # type: ignore[no-untyped-def]
     """One verdict, printed."""
     begun = time.perf_counter()
     judged = await judge_reply(reply, op, branch, executor, config.load().judge, root / f"attempt-{number}")

@@ -13,8 +13,12 @@ from orchestrator import guard, policy, reply, tree
 from orchestrator.config import JudgeSettings
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
-from orchestrator.records import Job, Report, Status
+from orchestrator.records import Job, Reply, Report, Status
 from orchestrator.workspace import RunBranch, attempt_folder
+
+_CUT_OFF = (
+    "the reply was cut off at its limit of tokens: answer with less text around the code, or raise agent.max_tokens"
+)
 
 
 @dataclass(frozen=True)
@@ -26,19 +30,23 @@ class Judged:
 
 
 async def judge_reply(
-    text: str, op: Op, branch: RunBranch, executor: Executor, settings: JudgeSettings, folder: Path
+    answer: Reply, op: Op, branch: RunBranch, executor: Executor, settings: JudgeSettings, folder: Path
 ) -> Judged:
     """The verdict on a model's reply. `folder` is the attempt's; the judge's job folder is made in it."""
     kernel_name = op.spec.kernel_name
     with attempt_folder(branch.files) as place:
-        written = tree.write_reply_files(place, reply.files(text, kernel_name, op.spec.function))
+        written = tree.write_reply_files(place, reply.files(answer.text, kernel_name, op.spec.function))
         touched = (*written, *guard.touched(branch.files, place, kernel_name))
         kernel = tree.read_kernel(place, kernel_name)
     if touched:
-        return Judged(Report.rejected(touched), kernel)
-    if kernel is None:
-        return Judged(_no_code(kernel_name), None)
-    return Judged(await judge_kernel(kernel, op, branch, executor, settings, folder), kernel)
+        report = Report.rejected(touched)
+    elif kernel is None:
+        report = _no_code(kernel_name)
+    else:
+        report = await judge_kernel(kernel, op, branch, executor, settings, folder)
+    if answer.truncated and not report.passed:
+        report = replace(report, notes=(_CUT_OFF, *report.notes))
+    return Judged(report, kernel)
 
 
 async def judge_kernel(

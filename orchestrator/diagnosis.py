@@ -33,8 +33,17 @@ def _by_dtype(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> lis
         mine, others = ([case for case in some if case.dtype == dtype] for some in (failed, passed))
         if not others:
             sentences.append(f"{dtype}: every case fails.")
-        sentences += [f"{dtype}: {sentence}" for sentence in _patterns(mine, others)]
+        found = _patterns(mine, others) or [_whole_scale(mine, others)]
+        sentences += [f"{dtype}: {sentence}" for sentence in found if sentence and others]
     return sentences
+
+
+def _whole_scale(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:
+    """A scale at which nothing passes, where others have passing cases: overflow or underflow, beside another fault."""
+    lost = {case.scale for case in failed} - {case.scale for case in passed}
+    if len(lost) != 1:
+        return ""
+    return f"Every case with scale {lost.pop():g} fails, and some with other scales."
 
 
 def _patterns(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> list[str]:
@@ -61,6 +70,8 @@ def _only_one_kind(
     kinds = {key(case) for case in failed}
     if len(kinds) != 1 or not {key(case) for case in passed} - kinds:
         return ""
+    if len(failed) == 1 or all(case.holdout for case in failed):
+        return ""  # one case always has one kind, and a held-out one's was drawn
     value = kinds.pop()
     also = any(key(case) == value for case in passed)
     return f"Only {what} {value} fails{', and not in every case' if also else ''}."
@@ -80,9 +91,7 @@ def _parameter_ignored(failed: Sequence[CaseResult], passed: Sequence[CaseResult
 def _only_holdouts(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:
     if not all(case.holdout for case in failed) or all(case.holdout for case in passed):
         return ""
-    return (
-        "Every listed case passes; only cases drawn for this verdict fail, so the kernel is fitted to the listed ones."
-    )
+    return "Only cases that were drawn for this verdict fail so: look at sizes and parameters beyond the listed ones."
 
 
 def _not_powers_of_two(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:

@@ -46,7 +46,7 @@ async def _stage(
         folder = recorder.asked(prompt, stage, round_)
         reply = await agent.propose(Request(prompt, stage, round_, folder))
         recorder.answered(reply, folder)
-        judged = await judge_reply(reply.text, op, recorder.branch, executor, settings.judge, folder)
+        judged = await judge_reply(reply, op, recorder.branch, executor, settings.judge, folder)
         recorder.judged(stage, round_, prompt, reply, judged, folder)
         if judged.report.passed:
             return

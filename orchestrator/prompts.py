@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from orchestrator import resources
 from orchestrator.ops import Op
-from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn
+from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn, WrongElement
 
 _DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
 
@@ -65,11 +65,19 @@ def _render(template: str, **facts: object) -> str:
     )
     environment.filters["number"] = _number
     environment.filters["quoted"] = _quoted
+    environment.filters["quotient"] = _quotient
     return environment.get_template(template).render(**facts)
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
+
+
+def _quotient(element: WrongElement) -> str:
+    """got / want where it is a finite number: a constant one names a wrong divisor or a missing factor."""
+    if not element.want or not math.isfinite(element.got) or not math.isfinite(element.want):
+        return ""
+    return f", got / want {element.got / element.want:.4g}"
 
 
 def _quoted(text: str) -> str:

@@ -243,6 +243,7 @@ class Reply(Record):
     text: str
     model: str
     usage: Usage
+    truncated: bool = False  # the provider cut it off at its limit of tokens
 
 
 @dataclass(frozen=True)
@@ -284,8 +285,6 @@ class Measurement(Record):
             raise ValueError(f"no interval: {self.speedup_low} to {self.speedup_high}")
         if not 0 <= self.roofline_share <= 1:
             raise ValueError("a time that beats the roofline is a fault of the measurement or a cheat")
-        if not 0 <= self.noise < 1:
-            raise ValueError(f"noise of {self.noise} drowns any figure")
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ class Terminal:
 
     def asking(self, stage: str, round_: int) -> None:
         """A prompt goes out."""
-        self._wait(f"stage {stage}, round {round_}: asking for a proposal")
+        self.say(f"stage {stage}, round {round_}")
+        self._wait("asking for a proposal")
 
     def judging(self, reply: Reply) -> None:
         """The reply is being judged."""
@@ -102,7 +103,7 @@ class Terminal:
             self._spinner = self._console.status(escape(text))
             self._spinner.start()
         else:
-            self.say(text)
+            self.say(f"  {text}")
 
     def _rest(self) -> None:
         if self._spinner is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -102,3 +103,21 @@ def test_replies_that_run_out_name_the_other_agents(tmp_path: Path) -> None:
     assert "anthropic" in result.stderr and "inbox" in result.stderr
     (prompt,) = (tmp_path / "workspaces" / "runs").glob("*/attempts/02-*/prompt.md")
     assert "TIMEOUT" in prompt.read_text()
+
+
+def test_ctrl_c_leaves_a_readable_run(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "orchestrator", "--op", "rmsnorm", "--device", "cpu", "--agent", "inbox"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("waiting for the reply"):
+                break
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors.strip().startswith("interrupted") and "Traceback" not in errors
+    (folder,) = (tmp_path / "workspaces" / "runs").iterdir()
+    assert from_json(Run, (folder / "run.json").read_text()).error
+    assert (folder / "attempts" / "01-correct-1" / "prompt.md").is_file()

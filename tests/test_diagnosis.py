@@ -54,8 +54,9 @@ def test_a_large_miss_is_not_near() -> None:
 
 
 def test_only_held_out_cases() -> None:
-    (sentence,) = [s for s in diagnose([case(True), case(False, n=100, holdout=True)]) if "drawn" in s]
-    assert "fitted" in sentence
+    sentences = diagnose([case(True), case(True, scale=1e3), case(False, n=100, holdout=True)])
+    assert any("drawn" in sentence for sentence in sentences)
+    assert not any("scale" in sentence for sentence in sentences)
 
 
 def test_an_ignored_parameter_is_the_only_thing_said() -> None:
@@ -68,6 +69,10 @@ def test_an_ignored_parameter_is_the_only_thing_said() -> None:
 def test_two_odd_sizes_among_many_passing_ones_are_no_pattern() -> None:
     results = [case(True, n=n) for n in (3, 5, 7, 9, 11, 128)] + [case(False, n=13)]
     assert not any("power of two" in sentence for sentence in diagnose(results))
+
+
+def test_one_failing_case_is_no_pattern() -> None:
+    assert diagnose([case(True), case(True, dtype="float16"), case(False, n=128, scale=1e3)]) == ()
 
 
 def test_nothing_failed() -> None:
@@ -83,6 +88,14 @@ def test_faults_that_part_along_dtypes_are_told_by_dtype() -> None:
     assert any(told.startswith("float32: Only N that is no power of two") for told in sentences), sentences
     assert "float16: Only scale 1000 fails." in sentences
     assert "bfloat16: every case fails." in sentences
+
+
+def test_a_scale_at_which_nothing_passes_is_told_beside_other_faults() -> None:
+    results = [
+        case(d == "float32" and n != 7 or s < 1e3 and n in (1, 128), n=n, dtype=d, scale=s)
+        for n in SIZES for d in ("float32", "float16") for s in (1e-3, 1.0, 1e3)
+    ]  # fmt: skip
+    assert "float16: Every case with scale 1000 fails, and some with other scales." in diagnose(results)
 
 
 def test_each_way_of_failing_is_told_apart() -> None:

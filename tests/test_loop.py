@@ -21,7 +21,7 @@ from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.loop import run_op
 from orchestrator.ops import Op
-from orchestrator.records import Decision, Judging, Reply, Run, SandboxPiece, Status, from_json
+from orchestrator.records import Decision, Judging, Reply, Run, SandboxPiece, Status, Usage, from_json
 from orchestrator.watch import Silent
 from tests.conftest import zoo_kernel
 
@@ -157,6 +157,23 @@ async def test_replies_that_run_out_before_a_pass(rmsnorm: Op, judge: LocalExecu
     record = from_json(Run, (folder / "run.json").read_text())
     assert record.error and len(record.attempts) == 1 and record.exit_code == 3
     assert "no power of two" in (folder / "attempts" / "02-correct-2" / "prompt.md").read_text()
+
+
+class CutOff:
+    """An agent whose first reply its provider cut off."""
+
+    name = "cut-off"
+
+    async def propose(self, request: Request) -> Reply:
+        text = block(zoo_kernel("good")) if request.round > 1 else block(zoo_kernel("good"))[:300]
+        return Reply(text, "scripted", Usage(latency_s=0.0), truncated=request.round == 1)
+
+
+async def test_a_reply_that_was_cut_off_is_said_to_be(rmsnorm: Op, judge: LocalExecutor, tmp_path: Path) -> None:
+    run = await run_op(rmsnorm, CutOff(), judge, config.load(), tmp_path / "workspaces", Silent())
+    assert [attempt.status for attempt in run.attempts] == [Status.COMPILE_ERROR, Status.PASSED]
+    told = run_folder(tmp_path, run) / "attempts" / "02-correct-2" / "prompt.md"
+    assert "cut off at its limit of tokens" in told.read_text()
 
 
 class Interrupted:

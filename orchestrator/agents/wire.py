@@ -20,6 +20,7 @@ from orchestrator.agents.retry import OnWait, RetryPolicy, Transient, Tries
 from orchestrator.errors import AgentError
 from orchestrator.records import Reply, Usage
 
+_CUT_OFF = ("max_tokens", "length")  # as Anthropic and OpenAI name it
 # One meaning under two names: where a server refuses one, it takes the other.
 _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
@@ -110,14 +111,14 @@ class Line:
         model = heard.model or self._provider.model
         if self._prices is not None:
             usage = replace(usage, cost_usd=cost(usage, model, self._prices))
-        return Reply(heard.text, model, usage)
+        return Reply(heard.text, model, usage, truncated=heard.stop in _CUT_OFF)
 
 
 def _nothing_said(provider: Provider, heard: Heard) -> str:
     who = f"{provider.name} ({provider.model})"
     if heard.refusal or heard.stop in ("refusal", "content_filter"):
         return f"{who} declined to answer: {one_line(heard.refusal) or heard.stop}"
-    if heard.stop in ("max_tokens", "length"):
+    if heard.stop in _CUT_OFF:
         return f"{who} used up its tokens before the first word of the reply; raise max_tokens or lower the effort"
     return f"{who} sent an empty reply (stopped by {heard.stop})"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,11 +153,14 @@ def _verdict(progress: _Progress) -> tuple[Status, str]:
     failed = [case for case in progress.cases if not case.passed]
     if not failed and len(progress.cases) == progress.expected:
         return Status.PASSED, f"{progress.expected} of {progress.expected} cases passed"
-    status = min((case.status for case in failed), key=_GRAVEST.index)
+    counts = Counter(case.status for case in failed)
+    status = min(counts, key=_GRAVEST.index)
     first = next(case for case in failed if case.status is status)
-    of = f"{len(failed)} of {progress.expected} cases failed"
+    ways = ", ".join(f"{count} {way}" for way, count in counts.most_common()) if len(counts) > 1 else ""
     unrun = progress.expected - len(progress.cases)
-    return status, of + (f", {unrun} were not run" if unrun else "") + f"; first {first.name}: {_summary(first)}"
+    message = f"{len(failed)} of {progress.expected} cases failed"
+    message += (f" ({ways})" if ways else "") + (f", {unrun} were not run" if unrun else "")
+    return status, f"{message}; {first.name}: {_summary(first)}"
 
 
 def _summary(case: CaseResult) -> str:

@@ -254,7 +254,8 @@ async def test_no_word_before_the_limit(dialect: Dialect, server: Server, reques
     server.answers = [sse(*dialect.events((), stop=stop)), sse(*dialect.events(("cut he",), stop=stop))]
     with pytest.raises(AgentError, match="raise max_tokens"):
         await dialect.agent(policy=QUICK).propose(request_)
-    assert (await dialect.agent(policy=QUICK).propose(request_)).text == "cut he"
+    cut = await dialect.agent(policy=QUICK).propose(request_)
+    assert (cut.text, cut.truncated) == ("cut he", True)
 
 
 async def test_cost_by_the_table(dialect: Dialect, server: Server, request_: Request) -> None:
