@@ -41,7 +41,7 @@ def _by_dtype(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> lis
 def _whole_scale(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> str:
     """A scale at which nothing passes, where others have passing cases: overflow or underflow, beside another fault."""
     lost = {case.scale for case in failed} - {case.scale for case in passed}
-    if len(lost) != 1:
+    if len(lost) != 1 or len(failed) == 1:
         return ""
     return f"Every case with scale {lost.pop():g} fails, and some with other scales."
 
