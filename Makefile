@@ -1,7 +1,7 @@
 # One command for all checks. PYTHON names the interpreter of the environment to use.
 PYTHON ?= python
 
-.PHONY: check check-all lint types test readme
+.PHONY: check check-all check-oldest lint types test readme
 
 check: lint types test
 
@@ -16,10 +16,16 @@ test:
 	$(PYTHON) -m pytest
 
 # What takes longer; its last output is kept in benchmarks/results/check-all.txt.
-check-all: lint types
+check-all: lint types check-oldest
 	$(PYTHON) -m pytest -m "long or not long" 2>&1 | tee benchmarks/results/check-all.txt
 	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-cpu.txt
 
 # Puts the current --help into the README.
 readme:
 	$(PYTHON) tests/test_readme.py
+
+# The tests with the oldest versions that pyproject.toml admits; downloads several gigabytes.
+check-oldest:
+	$(PYTHON) -m venv build/oldest
+	build/oldest/bin/pip install --quiet -c constraints-oldest.txt -e '.[dev]'
+	build/oldest/bin/python -m pytest 2>&1 | tee benchmarks/results/check-oldest.txt

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from orchestrator import resources
@@ -175,13 +174,7 @@ class Op:
 
     def workspace_files(self) -> dict[str, bytes]:
         """The baseline of a workspace: four files that stand alone, by name."""
-        environment = Environment(
-            loader=FileSystemLoader(resources.templates()),
-            undefined=StrictUndefined,
-            keep_trailing_newline=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        environment = resources.environment(resources.templates())
         rendered = {
             name: environment.get_template(f"{name}.j2").render(op=self.spec)
             for name in ("SPEC.md", "test_correctness.py", "bench.py")

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from orchestrator import resources
 from orchestrator.ops import Op
 from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn, WrongElement
@@ -56,13 +54,7 @@ def _telling(failed: list[CaseResult]) -> list[CaseResult]:
 
 
 def _render(template: str, **facts: object) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(resources.shipped("prompts")),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = resources.environment(resources.shipped("prompts"))
     environment.filters["number"] = _number
     environment.filters["quoted"] = _quoted
     environment.filters["quotient"] = _quotient

@@ -15,8 +15,6 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from orchestrator import config, prompts, resources
 from orchestrator.agents.render import prompt_sha256, render
 from orchestrator.attempt import Judged
@@ -123,15 +121,8 @@ class Recorder:
         self._watch.decided(self.run, self.folder)
 
     def _decision(self) -> str:
-        environment = Environment(
-            loader=FileSystemLoader(resources.templates()),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
         best = None if self.run.best is None else self.run.attempts[self.run.best - 1]
-        template = environment.get_template("DECISION.md.j2")
+        template = resources.environment(resources.templates()).get_template("DECISION.md.j2")
         return template.render(run=self.run, op=self._op.spec, judging=self._judging, best=best)
 
     def _save(self) -> None:

@@ -1,8 +1,13 @@
-"""Where the shipped files are: prompts and configs lie beside the package in a checkout, inside it in a wheel."""
+"""Where the shipped files are: prompts and configs lie beside the package in a checkout, inside it in a wheel.
+
+Also the one way in which templates are rendered.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -14,5 +19,16 @@ def shipped(name: str) -> Path:
 
 
 def templates() -> Path:
-    """The templates of a workspace's files."""
+    """The folder of templates of a workspace's files and of a decision."""
     return _PACKAGE / "templates"
+
+
+def environment(folder: Path) -> Environment:
+    """How all our templates are rendered: an undefined name is an error, and blocks leave no blank lines."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
