@@ -28,6 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    subcommand_metavar="COMMAND [ARGS]...",  # the default differs between versions
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -35,25 +36,37 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def run(
     context: typer.Context,
-    op: Annotated[str | None, typer.Option(help="The op to write a kernel for; `ops` lists them.")] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]")
+    op: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="The model to ask. [default: the agent's own]")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Proposals before it is given up. [default: 3]")] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
+    ] = None,
     device: Annotated[
-        str | None, typer.Option(help="Where to judge: auto, gpu or cpu (Triton's interpreter). [default: auto]")
+        str | None,
+        typer.Option(metavar="WHERE", help="Where to judge: auto, gpu or cpu (Triton's interpreter). [default: auto]"),
     ] = None,
     quick: Annotated[
         bool | None,
         typer.Option("--quick/--full", help="The quick subset, or all cases. [default: quick without a GPU]"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat a verdict's values. [default: fresh]")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Repeat a verdict's values. [default: fresh]")] = None,
     require_sandbox: Annotated[
         bool, typer.Option("--require-sandbox", help="Refuse to run where a piece of the confinement is missing.")
     ] = False,
-    workspaces: Annotated[Path, typer.Option(help="Where repositories and runs are kept.")] = Path("workspaces"),
-    config: Annotated[Path | None, typer.Option(help="A YAML file of settings over the defaults.")] = None,
+    workspaces: Annotated[Path, typer.Option(metavar="DIR", help="Where repositories and runs are kept.")] = Path(
+        "workspaces"
+    ),
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")
+    ] = None,
     override: Annotated[
         list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
     ] = None,
