@@ -61,9 +61,12 @@ def run(
     require_sandbox: Annotated[
         bool, typer.Option("--require-sandbox", help="Refuse to run where a piece of the confinement is missing.")
     ] = False,
-    workspaces: Annotated[Path, typer.Option(metavar="DIR", help="Where repositories and runs are kept.")] = Path(
-        "workspaces"
-    ),
+    workspaces: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", show_default=False, help="Where repositories and runs are kept. [default: workspaces]"
+        ),
+    ] = Path("workspaces"),
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")
     ] = None,
