@@ -1,0 +1,98 @@
+"""What is seen of a candidate from inside its own process, beside its code.
+
+`Witness` is the whole interface: made before the kernel file is imported, asked after the import, and put around each
+call of the entry function. What it says may convict and never acquits: the code it watches shares its interpreter and
+can take it apart. Owns the order in which things are installed, watched and looked at; each part owns what it sees:
+
+  origin        whose code is asking: the candidate's host code or Triton's own
+  operations    torch operations that host code dispatched
+  launches      kernels launched, with how many programs; muting them
+  allocator     memory with canaries on both sides and poison inside
+  results       what a result shares its storage with, and attributes set on it
+  state         global state before and after
+  namespaces    functions that were replaced
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+
+from orchestrator.judge.witness import namespaces
+from orchestrator.judge.witness.allocator import Allocator
+from orchestrator.judge.witness.launches import Launches
+from orchestrator.judge.witness.operations import Operations
+from orchestrator.judge.witness.origin import Origins
+from orchestrator.judge.witness.results import Results
+from orchestrator.judge.witness.state import State
+
+__all__ = ["Seen", "Witness", "prepare"]
+
+
+def prepare() -> None:
+    """Take the widest snapshot now: in the process that candidates are forked from, so that each need not."""
+    namespaces.wide()
+
+
+class Witness:
+    """Watches one candidate. `kernel` is the path of its file, as it will stand in the code objects."""
+
+    def __init__(self, kernel: str, *, interpreted: bool) -> None:
+        self._origins = Origins(kernel)
+        self._allocator = Allocator()
+        self._launches = Launches(self._origins.names)
+        self._operations = Operations(self._origins, self._allocator)
+        self._results = Results()
+        self._state = State(self._origins, interpreted=interpreted)  # last: what was installed above is no change
+        self._state.begin()
+
+    def imported(self) -> list[str]:
+        """Global state that importing the kernel file changed, in sentences."""
+        return self._state.end()
+
+    def final(self) -> list[str]:
+        """Replaced functions in every loaded module of torch, triton and our own; tens of milliseconds, so once."""
+        return self._state.final()
+
+    @contextmanager
+    def watching(self, inputs: Mapping[str, torch.Tensor], *, mute: bool = False) -> Iterator[Seen]:
+        """Around one call of the entry. With `mute` launches of the file's own kernels run no program."""
+        seen = Seen(self._allocator, self._results, inputs)
+        self._allocator.release()
+        self._operations.clear()
+        self._state.begin()
+        self._launches.begin(mute)
+        depth = torch._C._len_torch_dispatch_stack()
+        self._operations.__enter__()
+        try:
+            yield seen
+        finally:
+            left = self._operations.leave(depth)
+            self._launches.end()
+            seen.operations = self._operations.found()
+            seen.launches = self._launches.found()
+            seen.state = left + self._state.end()
+
+
+class Seen:
+    """What was seen of one call."""
+
+    def __init__(self, allocator: Allocator, results: Results, inputs: Mapping[str, torch.Tensor]) -> None:
+        self._allocator = allocator
+        self._results = results
+        self._inputs = inputs
+        self.operations: list[dict[str, object]] = []
+        self.launches: list[dict[str, object]] = []
+        self.state: list[str] = []
+
+    def evidence(self, results: Sequence[object]) -> dict[str, object]:
+        """All of it as JSON values, once the call's work is done. On a GPU this waits for it."""
+        return {
+            "operations": self.operations,
+            "launches": self.launches,
+            "overruns": self._allocator.overruns(),
+            "results": self._results.look(self._inputs, results),
+            "state": self.state,
+        }

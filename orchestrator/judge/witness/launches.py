@@ -1,0 +1,105 @@
+"""Which kernels were launched during a call, and with how many programs.
+
+Owns the two places every launch passes: the interpreter's GridExecutor and the compiled JITFunction.run. A grid that
+is a function is evaluated once, by Triton, and what it returned is seen on the way. A muted launch of the candidate's
+own kernel runs no program; everything around it (hooks, heuristics, compiling, the grid) is done.
+
+Catches a kernel that is never launched, an empty grid, and, with `mute`, a launch that the result does not need.
+Cannot see: what a launched program does, and a launch that avoids both places (a compiled kernel's own runner).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from triton.runtime import interpreter, jit
+
+_MOST_LISTED = 64
+_NAME = 120  # characters
+_EMPTY_GRID = (0,)
+_current: Launches | None = None
+
+
+class Launches:
+    """What one candidate launched."""
+
+    def __init__(self, own_files: frozenset[str]) -> None:
+        self._own_files = own_files
+        self._mute = False
+        self._counted: dict[tuple[str, int, bool], int] = {}
+        _install()
+
+    def begin(self, mute: bool) -> None:
+        """Record from here on."""
+        global _current
+        self._counted, self._mute = {}, mute
+        _current = self
+
+    def end(self) -> None:
+        """Record no longer, mute nothing."""
+        global _current
+        _current = None
+
+    def found(self) -> list[dict[str, object]]:
+        """Launches by kernel and number of programs; `times` counts those that are alike."""
+        return [
+            {"kernel": name, "programs": programs, "own": own, "times": times}
+            for (name, programs, own), times in self._counted.items()
+        ]
+
+    def grid_for(self, function: Any, grid: Any) -> Any:
+        """The grid to hand on: recorded when Triton evaluates it, and empty for a muted kernel."""
+        code = getattr(function, "__code__", None)
+        own = getattr(code, "co_filename", "") in self._own_files
+        name = str(getattr(function, "__name__", "?"))[:_NAME]
+
+        def seen(sizes: Any) -> Any:
+            self._count(name, _programs(sizes), own)
+            return _EMPTY_GRID if own and self._mute else sizes
+
+        return (lambda meta: seen(grid(meta))) if callable(grid) else seen(grid)
+
+    def _count(self, name: str, programs: int, own: bool) -> None:
+        key = (name, programs, own)
+        if key in self._counted or len(self._counted) < _MOST_LISTED:
+            self._counted[key] = self._counted.get(key, 0) + 1
+
+
+def _programs(sizes: Any) -> int:
+    try:
+        return math.prod(max(0, operator.index(size)) for size in sizes)
+    except TypeError:
+        return 0  # not a grid: the launch itself will say so
+
+
+def _install() -> None:
+    """Once per process; without a current recorder both places do what they did."""
+    if getattr(interpreter.GridExecutor.__call__, "of_the_witness", False):
+        return
+    interpreter.GridExecutor.__call__ = _interpreted(interpreter.GridExecutor.__call__)
+    jit.JITFunction.run = _compiled(jit.JITFunction.run)
+
+
+def _interpreted(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _current is None or kwargs.get("warmup"):
+            return original(self, *args, **kwargs)
+        executor = copy.copy(self)  # it may be kept and used again
+        executor.grid = _current.grid_for(self.fn, self.grid)
+        return original(executor, *args, **kwargs)
+
+    __call__.of_the_witness = True  # type: ignore[attr-defined]
+    return __call__
+
+
+def _compiled(original: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        if _current is not None and not warmup:
+            grid = _current.grid_for(self.fn, grid)
+        return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    return run

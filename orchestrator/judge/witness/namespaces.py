@@ -1,0 +1,135 @@
+"""Functions of torch, triton, the standard library and our own modules that were replaced.
+
+Owns snapshots of namespaces and their comparison by identity. Near namespaces are compared after every call; wide ones,
+every module of torch and triton that is loaded and the classes in them, once at the end. Entries that appear later are
+lazily loaded parts, not changes; a value that was no function, class or module may be a cache and is left out.
+
+Cannot see: a function that was replaced and put back within one call, and one whose code object was changed in place
+where the wide look does not reach.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, partial
+from operator import is_
+from typing import Any
+
+import torch
+import triton.language
+from triton.runtime import autotuner, interpreter, jit
+
+from orchestrator.judge.witness.origin import _INTERPRETER, _TORCH_FOLDER
+
+_NEAR_MODULES = """
+    builtins torch torch.nn.functional torch.cuda torch.autograd torch.testing torch.library torch.random torch._C
+    torch._C._nn torch.utils._python_dispatch torch.overrides torch._ops
+    triton triton.language triton.language.core triton.language.math triton.testing triton.runtime
+    triton.runtime.interpreter triton.runtime.jit triton.runtime.autotuner triton.runtime.driver
+    triton.compiler.compiler
+    time math json os socket sys random threading struct weakref gc ctypes subprocess operator functools
+"""
+_NEAR_CLASSES = (
+    *(
+        torch.Tensor,
+        torch._C.TensorBase,
+        torch.cuda.Event,
+        torch.cuda.Stream,
+        torch.autograd.Function,
+        torch._ops.OpOverload,
+    ),
+    *(torch._ops.OpOverloadPacket, torch.Generator, jit.JITFunction, jit.KernelInterface, autotuner.Autotuner),
+    *(autotuner.Heuristics, autotuner.Config, interpreter.GridExecutor, interpreter.InterpretedFunction),
+)
+_WIDE = ("torch", "triton", "orchestrator", "numpy")
+_FUNCTIONS = (
+    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type, property, staticmethod),
+    *(classmethod, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType),
+)
+_MOST_REPORTED = 16
+_WRAPPED = ("__wrapped__", "_torchdynamo_orig_callable")
+_INTERPRETED_FILES = (interpreter.__file__, _INTERPRETER)
+
+
+class Snapshot:
+    """Some namespaces as they were."""
+
+    def __init__(self, named: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        self._spaces = [_Space(name, namespace) for name, namespace in named]
+
+    def changes(self) -> list[str]:
+        """Entries that are not what they were, each reported once."""
+        return [sentence for space in self._spaces for sentence in space.changes()][:_MOST_REPORTED]
+
+
+class _Space:
+    """One namespace. Comparing runs in C as long as nothing has changed."""
+
+    def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
+        self._name = name
+        self._namespace = namespace
+        kept = {key: value for key, value in dict(namespace).items() if issubclass(type(value), _FUNCTIONS)}
+        self._keys = list(kept)
+        self._values: list[Any] = list(kept.values())
+
+    def changes(self) -> Iterator[str]:
+        get = self._namespace.get
+        if all(map(is_, map(get, self._keys), self._values)):
+            return
+        for place, (key, value) in enumerate(zip(self._keys, self._values, strict=True)):
+            now = get(key)
+            if now is not value and not _expected(self._name, value, now):
+                self._values[place] = now
+                yield f"{self._name}.{key} was replaced"[:160]
+
+
+def _expected(name: str, before: Any, now: Any) -> bool:
+    """What Triton's interpreter leaves in triton.language (before 3.6), and what torch's compiler wraps when it loads."""
+    inner = now.func if type(now) is partial else now.fget if type(now) is property else now
+    file = inner.__code__.co_filename if type(inner) is types.FunctionType else ""
+    if name.startswith("triton.language"):
+        return inner is print or file in _INTERPRETED_FILES
+    if type(now) is property:
+        return file.startswith(_TORCH_FOLDER)
+    return file.startswith(_TORCH_FOLDER) and before in (inner.__dict__.get(name) for name in _WRAPPED)
+
+
+def near() -> Snapshot:
+    """What a cheat would replace first; cheap enough for every call."""
+    named = [(name, vars(_module(name))) for name in _NEAR_MODULES.split()]
+    ours = [
+        (name, vars(module)) for name, module in sorted(sys.modules.items()) if name.startswith("orchestrator.judge")
+    ]
+    classes = [(f"{one.__module__}.{one.__qualname__}", vars(one)) for one in (*_NEAR_CLASSES, *_language_classes())]
+    return Snapshot([*named, *ours, *classes, ("sys.modules", sys.modules)])
+
+
+@cache
+def wide() -> Snapshot:
+    """Every loaded module of torch, triton, numpy and ours, with its classes; tens of milliseconds."""
+    return Snapshot(_modules_and_classes())
+
+
+def _modules_and_classes() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    classes: dict[int, type] = {}
+    for name, module in sorted(sys.modules.items()):
+        if name.partition(".")[0] not in _WIDE or not isinstance(module, types.ModuleType):
+            continue
+        yield name, vars(module)
+        for value in list(vars(module).values()):
+            if issubclass(type(value), type) and value.__module__ == name:
+                classes[id(value)] = value
+    for one in classes.values():
+        yield f"{one.__module__}.{one.__qualname__}", vars(one)
+
+
+def _language_classes() -> tuple[type, ...]:
+    core = triton.language.core
+    return core.tensor, core.dtype, core.constexpr
+
+
+def _module(name: str) -> types.ModuleType:
+    __import__(name)
+    return sys.modules[name]
