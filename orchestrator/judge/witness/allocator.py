@@ -14,7 +14,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -79,17 +79,12 @@ class Allocator:
 
     def overruns(self) -> list[dict[str, object]]:
         """Zones that are not as they were, each reported once; blocks held for this look are let go."""
-        found, alive = [], []
-        for known in self._known:
-            block = known.block()
-            if block is None:
-                continue
-            alive.append(known)
-            for side, count in _damage(known, block):
-                found.append({"tensor": known.described, "side": side, "bytes": count})
-        self._known = alive[-_MOST_KNOWN:]
+        alive = [(known, block) for known in self._known if (block := known.block()) is not None]
+        zones = [_Zone(known, side, zone) for known, block in alive for side, zone in _zones(known, block)]
+        damaged = [zone for zone, hurt in zip(zones, _hurt(zones), strict=True) if hurt]
+        self._known = [known for known, _ in alive][-_MOST_KNOWN:]
         self.release()
-        return found[:_MOST_REPORTED]
+        return [zone.report() for zone in damaged][:_MOST_REPORTED]
 
     def release(self) -> None:
         """Let go of the blocks that were held for a look at the call."""
@@ -188,13 +183,32 @@ def _device_block(
     return block, start, torch.as_tensor(block, device=raw.device).view(dtype)
 
 
-def _damage(known: _Known, block: Any) -> list[tuple[str, int]]:
-    """(side, changed bytes) of each zone that was written to. The zone is made whole again."""
+class _Zone(NamedTuple):
+    """The bytes on one side of an allocation."""
+
+    known: _Known
+    side: str
+    content: Any  # numpy's on the host, torch's on a device
+
+    def report(self) -> dict[str, object]:
+        """How much of it was written to. It is made whole again."""
+        changed = int((self.content != self.known.canary).sum())
+        self.content[:] = self.known.canary
+        return {"tensor": self.known.described, "side": self.side, "bytes": changed}
+
+
+def _zones(known: _Known, block: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
     raw = block.raw if isinstance(block, _DeviceBlock) else block
-    count = torch.count_nonzero if isinstance(raw, torch.Tensor) else numpy.count_nonzero
-    found = []
-    for side, zone in (("before", raw[: known.start]), ("after", raw[known.end :])):
-        if changed := int(count(zone != known.canary)):
-            zone[:] = known.canary
-            found.append((side, changed))
-    return found
+    return ("before", raw[: known.start]), ("after", raw[known.end :])
+
+
+def _hurt(zones: list[_Zone]) -> list[bool]:
+    """Which zones were written to; those on a device are asked together, because each answer waits for it."""
+    answers = [(zone.content != zone.known.canary).any() for zone in zones]
+    devices = [answer for answer in answers if isinstance(answer, torch.Tensor)]
+    if not devices:
+        return [bool(answer) for answer in answers]
+    return [
+        bool(answer)
+        for answer in torch.stack([torch.as_tensor(answer, device=devices[0].device) for answer in answers]).tolist()
+    ]

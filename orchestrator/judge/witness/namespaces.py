@@ -21,10 +21,10 @@ import torch
 import triton.language
 from triton.runtime import autotuner, interpreter, jit
 
-from orchestrator.judge.witness.origin import _INTERPRETER, _TORCH_FOLDER
+from orchestrator.judge.witness.origin import REPAIRS, TORCH_FOLDER
 
 _NEAR_MODULES = """
-    builtins torch torch.nn.functional torch.cuda torch.autograd torch.testing torch.library torch.random torch._C
+    builtins torch torch.nn.functional torch.cuda torch.autograd torch.testing torch.library torch.random
     torch._C._nn torch.utils._python_dispatch torch.overrides torch._ops
     triton triton.language triton.language.core triton.language.math triton.testing triton.runtime
     triton.runtime.interpreter triton.runtime.jit triton.runtime.autotuner triton.runtime.driver
@@ -50,7 +50,7 @@ _FUNCTIONS = (
 )
 _MOST_REPORTED = 16
 _WRAPPED = ("__wrapped__", "_torchdynamo_orig_callable")
-_INTERPRETED_FILES = (interpreter.__file__, _INTERPRETER)
+_INTERPRETED_FILES = (str(interpreter.__file__), REPAIRS)
 
 
 class Snapshot:
@@ -80,20 +80,22 @@ class _Space:
             return
         for place, (key, value) in enumerate(zip(self._keys, self._values, strict=True)):
             now = get(key)
-            if now is not value and not _expected(self._name, value, now):
-                self._values[place] = now
+            if now is value:
+                continue
+            self._values[place] = now
+            if not _expected(self._name, value, now):
                 yield f"{self._name}.{key} was replaced"[:160]
 
 
 def _expected(name: str, before: Any, now: Any) -> bool:
-    """What Triton's interpreter leaves in triton.language (before 3.6), and what torch's compiler wraps when it loads."""
+    """What Triton's interpreter leaves in triton.language (before 3.6), and what torch's compiler wraps on loading."""
     inner = now.func if type(now) is partial else now.fget if type(now) is property else now
     file = inner.__code__.co_filename if type(inner) is types.FunctionType else ""
     if name.startswith("triton.language"):
-        return inner is print or file in _INTERPRETED_FILES
+        return inner is print or file.startswith(_INTERPRETED_FILES)
     if type(now) is property:
-        return file.startswith(_TORCH_FOLDER)
-    return file.startswith(_TORCH_FOLDER) and before in (inner.__dict__.get(name) for name in _WRAPPED)
+        return file.startswith(TORCH_FOLDER)
+    return file.startswith(TORCH_FOLDER) and before in (inner.__dict__.get(name) for name in _WRAPPED)
 
 
 def near() -> Snapshot:
@@ -103,7 +105,7 @@ def near() -> Snapshot:
         (name, vars(module)) for name, module in sorted(sys.modules.items()) if name.startswith("orchestrator.judge")
     ]
     classes = [(f"{one.__module__}.{one.__qualname__}", vars(one)) for one in (*_NEAR_CLASSES, *_language_classes())]
-    return Snapshot([*named, *ours, *classes, ("sys.modules", sys.modules)])
+    return Snapshot([*named, *ours, *classes])
 
 
 @cache
@@ -113,6 +115,7 @@ def wide() -> Snapshot:
 
 
 def _modules_and_classes() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield "sys.modules", sys.modules
     classes: dict[int, type] = {}
     for name, module in sorted(sys.modules.items()):
         if name.partition(".")[0] not in _WIDE or not isinstance(module, types.ModuleType):

@@ -31,8 +31,8 @@ _VIEWS = """
     _unsafe_view.default _reshape_alias.default view_as_real.default view_as_complex.default lift_fresh.default
     is_same_size.default
 """
-_FILLS = "fill_.Scalar zero_.default"
-ALLOWED = frozenset(f"aten.{name}" for name in (_VIEWS + _FILLS).split()) | ALLOCATIONS
+_OTHERS = "fill_.Scalar zero_.default promote_types.default result_type.Tensor result_type.Scalar can_cast.default"
+ALLOWED = frozenset(f"aten.{name}" for name in (_VIEWS + _OTHERS).split()) | ALLOCATIONS
 
 _GREY = "_to_copy.default copy_.default _local_scalar_dense.default arange.default arange.start arange.start_step"
 GREY = frozenset(f"aten.{name}" for name in _GREY.split())

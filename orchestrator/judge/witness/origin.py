@@ -30,9 +30,9 @@ def _folder(path: str | None) -> str:
 
 _PACKAGE = Path(__file__).parent
 _TRITON_FOLDER = _folder(os.path.dirname(triton.__file__ or ""))  # noqa: PTH120 - a prefix to compare, as text
-_TORCH_FOLDER = _folder(os.path.dirname(torch.__file__ or ""))  # noqa: PTH120
+TORCH_FOLDER = _folder(os.path.dirname(torch.__file__ or ""))  # noqa: PTH120
 _OURS = _folder(str(_PACKAGE))
-_INTERPRETER = os.path.realpath(_PACKAGE.parent / "interpreter.py")  # repairs of Triton's interpreter
+REPAIRS = _folder(str(_PACKAGE.parent / "interpreter"))  # of Triton's interpreter
 _LIBRARY = _folder(sysconfig.get_paths()["stdlib"])
 _SITES = tuple(_folder(sysconfig.get_paths()[name]) for name in ("purelib", "platlib"))
 
@@ -86,9 +86,9 @@ class Origins:
         if name in self.names:
             return _KERNEL
         real = os.path.realpath(name)
-        if real.startswith(_TRITON_FOLDER) or real == _INTERPRETER:
+        if real.startswith((_TRITON_FOLDER, REPAIRS)):
             return _TRITON
-        if real.startswith((_TORCH_FOLDER, _OURS)) or name.startswith("<frozen "):
+        if real.startswith((TORCH_FOLDER, _OURS)) or name.startswith("<frozen "):
             return _SKIPPED
         return _SKIPPED if real.startswith(_LIBRARY) and not real.startswith(_SITES) else _OTHER
 

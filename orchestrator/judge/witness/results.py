@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 _MOST_RESULTS = 16
-_MOST_KEPT = 16
+_MOST_KEPT = 4
 _MOST_KEPT_BYTES = 256 << 20
 _MOST_ATTRIBUTES = 16
 _NAME = 80  # characters

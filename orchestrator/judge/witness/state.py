@@ -20,9 +20,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
-import numpy
 import torch
 import triton
 from triton import knobs
@@ -50,11 +50,6 @@ def _rng() -> Value:
     if torch.cuda.is_initialized():
         state += [generator.get_state().numpy().tobytes() for generator in torch.cuda.default_generators]
     return state
-
-
-def _numpy_rng() -> Value:
-    name, keys, *rest = numpy.random.get_state()
-    return name, keys.tobytes() if isinstance(keys, numpy.ndarray) else keys, *rest
 
 
 def _device() -> Value:
@@ -143,6 +138,11 @@ def _knobs() -> Value:
 
 
 def _overridden() -> Value:
+    return _overridden_among(len(torch.library._impls))
+
+
+@cache
+def _overridden_among(_: int) -> Value:
     return {name for name in torch.library._impls if name.startswith(_BUILTIN_OPS)}
 
 
@@ -153,8 +153,7 @@ _WHOLE: dict[str, Callable[[], Value]] = {
     "the deterministic flags": _deterministic,
     "the precision flags (tf32, reduced precision, cudnn)": _precision,
     "torch's random state": _rng,
-    "python's random state": random.getstate,
-    "numpy's random state": _numpy_rng,
+    "python's random state": lambda: hash(random.getstate()),
     "the current device or stream": _device,
     "the stack of dispatch modes": torch._C._len_torch_dispatch_stack,
     "the stack of function modes": torch._C._len_torch_function_stack,
@@ -238,7 +237,7 @@ class State:
             self._quiet += ("pipe:", "socket:")  # the driver opens them as it needs them
         self._events: list[str] = []
         _listen()
-        namespaces.wide()
+        namespaces.wide().changes()  # what was put in place since it was taken is ours
         self._near = namespaces.near()
         self._before = _Look()
 
