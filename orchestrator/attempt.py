@@ -1,4 +1,4 @@
-"""From a reply to a report: tree, guard, policy, judge, in this order, each only if the one before found nothing.
+"""From a reply to a report: tree, guard, policy and signature, judge; each only if what came before found nothing.
 
 Owns that order. What each step knows is its own; nothing here looks inside a kernel.
 """
@@ -6,16 +6,24 @@ Owns that order. What each step knows is its own; nothing here looks inside a ke
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
-from orchestrator import guard, policy, reply, tree
+from orchestrator import guard, policy, reply, signature, tree
 from orchestrator.config import JudgeSettings
+from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
-from orchestrator.records import Job, Reply, Report, Status
+from orchestrator.records import Finding, Job, Judging, Reply, Report, Status
+from orchestrator.text import printable
 from orchestrator.workspace import RunBranch, attempt_folder
 
+# Writes the op's own files and the one kernel into a new folder: (folder, kernel's name, its bytes).
+Export: TypeAlias = Callable[[Path, str, bytes], None]
+
+_QUOTED = 500  # characters of a finding's message or a note
 _CUT_OFF = (
     "the reply was cut off at its limit of tokens: answer with less text around the code, or raise agent.max_tokens"
 )
@@ -43,16 +51,16 @@ async def judge_reply(
     elif kernel is None:
         report = _no_code(kernel_name)
     else:
-        report = await judge_kernel(kernel, op, branch, executor, settings, folder)
+        report = await judge_kernel(kernel, op, branch.export, executor, settings, folder)
     if answer.truncated and not report.passed:
         report = replace(report, notes=(_CUT_OFF, *report.notes))
     return Judged(report, kernel)
 
 
 async def judge_kernel(
-    kernel: bytes, op: Op, branch: RunBranch, executor: Executor, settings: JudgeSettings, folder: Path
+    kernel: bytes, op: Op, export: Export, executor: Executor, settings: JudgeSettings, folder: Path
 ) -> Report:
-    """The verdict on a kernel file: what it may say, then what it does."""
+    """The verdict on a kernel file: what it may say, then what it does. `folder` is where the job folder is made."""
     spec = op.spec
     checked = policy.check(
         kernel,
@@ -61,16 +69,25 @@ async def judge_kernel(
         allow=frozenset(spec.host_operations),
         tensors=frozenset(spec.inputs),
     )
-    if checked.findings:
-        return Report.rejected(checked.findings, checked.notes)
+    misfit = signature.check(kernel, spec)
+    notes = tuple(printable(note, _QUOTED) for note in checked.notes)
+    if findings := (*checked.findings, *([misfit] if misfit else [])):
+        return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     job_folder = folder / "job"
-    branch.export(job_folder, spec.kernel_name, kernel)
+    export(job_folder, spec.kernel_name, kernel)
     (job_folder / "scratch").mkdir()
     try:
         report = await executor.judge(_job(op, settings, job_folder))
     finally:
         tree.remove_tree(job_folder / "scratch")
-    return replace(report, notes=(*checked.notes, *report.notes))
+    return replace(report, notes=(*notes, *report.notes))
+
+
+def require_sandbox(judging: Judging) -> None:
+    """Raises JudgeError where the machine lacks a piece of the confinement."""
+    if missing := [piece for piece in judging.sandbox if not piece.held]:
+        named = "; ".join(f"{piece.name} ({piece.detail})" for piece in missing)
+        raise JudgeError(f"--require-sandbox: this machine lacks {named}")
 
 
 def _job(op: Op, settings: JudgeSettings, folder: Path) -> Job:
@@ -87,6 +104,11 @@ def _job(op: Op, settings: JudgeSettings, folder: Path) -> Job:
         seed=settings.seed,
         limits=settings.limits,
     )
+
+
+def _capped(finding: Finding) -> Finding:
+    """A finding quotes names of the file, and a name may be as long as a file."""
+    return replace(finding, message=printable(finding.message, _QUOTED), advice=printable(finding.advice, _QUOTED))
 
 
 def _no_code(kernel: str) -> Report:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.ops import Op
     from orchestrator.records import Run
     from orchestrator.terminal import Terminal
+    from orchestrator.verify import KernelFile, Verified
 
 app = typer.Typer(
     add_completion=False,
@@ -31,6 +32,24 @@ app = typer.Typer(
     subcommand_metavar="COMMAND [ARGS]...",  # the default differs between versions
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+_Device = Annotated[
+    str | None,
+    typer.Option(metavar="WHERE", help="Where to judge: auto, gpu or cpu (Triton's interpreter). [default: auto]"),
+]
+_Quick = Annotated[
+    bool | None,
+    typer.Option("--quick/--full", help="The quick subset, or all cases. [default: quick without a GPU]"),
+]
+_Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeat a verdict's values. [default: fresh]")]
+_RequireSandbox = Annotated[
+    bool, typer.Option("--require-sandbox", help="Refuse to run where a piece of the confinement is missing.")
+]
+_Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
+_Override = Annotated[
+    list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -49,30 +68,18 @@ def run(
     rounds: Annotated[
         int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="WHERE", help="Where to judge: auto, gpu or cpu (Triton's interpreter). [default: auto]"),
-    ] = None,
-    quick: Annotated[
-        bool | None,
-        typer.Option("--quick/--full", help="The quick subset, or all cases. [default: quick without a GPU]"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Repeat a verdict's values. [default: fresh]")] = None,
-    require_sandbox: Annotated[
-        bool, typer.Option("--require-sandbox", help="Refuse to run where a piece of the confinement is missing.")
-    ] = False,
+    device: _Device = None,
+    quick: _Quick = None,
+    seed: _Seed = None,
+    require_sandbox: _RequireSandbox = False,
     workspaces: Annotated[
         Path,
         typer.Option(
             metavar="DIR", show_default=False, help="Where repositories and runs are kept. [default: workspaces]"
         ),
     ] = Path("workspaces"),
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")
-    ] = None,
-    override: Annotated[
-        list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
-    ] = None,
+    config: _Config = None,
+    override: _Override = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the first prompt and stop.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the run's record as JSON; progress goes to stderr.")
@@ -96,6 +103,33 @@ def run(
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None},
     }
     raise typer.Exit(_run(op, _settings(config, override, given), workspaces, dry_run=dry_run, as_json=json))
+
+
+@app.command("verify")
+def verify_files(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Kernel files, of any name; - is standard input.")
+    ],
+    op: Annotated[str, typer.Option(metavar="NAME", help="The op they are kernels of.")],
+    device: _Device = None,
+    quick: _Quick = None,
+    seed: _Seed = None,
+    require_sandbox: _RequireSandbox = False,
+    repro: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a script here for each failure: its smallest case alone.")
+    ] = None,
+    config: _Config = None,
+    override: _Override = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON; progress goes to stderr.")] = False,
+) -> None:
+    """Judge kernel files, without a model.
+
+    Exit code 0 when all of them pass, 1 when one does not.
+    """
+    given: dict[str, dict[str, Any]] = {
+        "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None}
+    }
+    raise typer.Exit(_verify(files, op, _settings(config, override, given), repro, as_json=json))
 
 
 @app.command("ops")
@@ -170,6 +204,43 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
     executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
     try:
         return await run_op(op, agent, executor, settings, workspaces, terminal)
+    finally:
+        await executor.close()
+
+
+def _verify(names: list[str], op_name: str, settings: Settings, scripts: Path | None, *, as_json: bool) -> int:
+    from rich.console import Console
+
+    from orchestrator import ops, verify
+    from orchestrator.terminal import Terminal
+
+    op, files = ops.load(op_name, _ops_root()), verify.read(names)
+    folder = None if scripts is None else verify.scripts_folder(scripts)
+    terminal = Terminal(Console(stderr=as_json))
+    try:
+        with verify.judge_log() as log:
+            results = asyncio.run(_verify_on(files, op, settings, terminal, folder, log))
+    except KeyboardInterrupt:
+        terminal.close()
+        typer.echo("interrupted", err=True)
+        return 130
+    finally:
+        terminal.close()
+    if as_json:
+        typer.echo(verify.to_json(results))
+    terminal.say(verify.summary(results, folder))
+    return verify.exit_code(results)
+
+
+async def _verify_on(
+    files: tuple[KernelFile, ...], op: Op, settings: Settings, terminal: Terminal, scripts: Path | None, log: Path
+) -> tuple[Verified, ...]:
+    from orchestrator.executors.local import LocalExecutor
+    from orchestrator.verify import verify
+
+    executor = LocalExecutor(settings.judge.device, log)
+    try:
+        return await verify(files, op, executor, settings.judge, terminal, scripts)
     finally:
         await executor.close()
 

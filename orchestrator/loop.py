@@ -8,10 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.agents import Agent, Request
-from orchestrator.attempt import judge_reply
+from orchestrator.attempt import judge_reply, require_sandbox
 from orchestrator.config import Settings
 from orchestrator.decide import decide
-from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
@@ -27,7 +26,7 @@ async def run_op(op: Op, agent: Agent, executor: Executor, settings: Settings, w
     """
     judging = await executor.start()
     if settings.judge.require_sandbox:
-        _require_sandbox(judging)
+        require_sandbox(judging)
     recorder = Recorder.open(op, agent.name, settings, workspaces, judging, watch)
     with recorder.recording():
         for stage in settings.loop.stages:
@@ -67,9 +66,3 @@ def _decision(run: Run, settings: Settings, judging: Judging) -> Verdict:
         ),
         rounds=settings.loop.rounds,
     )
-
-
-def _require_sandbox(judging: Judging) -> None:
-    if missing := [piece for piece in judging.sandbox if not piece.held]:
-        named = "; ".join(f"{piece.name} ({piece.detail})" for piece in missing)
-        raise JudgeError(f"--require-sandbox: this machine lacks {named}")

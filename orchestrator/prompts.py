@@ -13,6 +13,7 @@ from orchestrator import resources
 from orchestrator.ops import Op
 from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn, WrongElement
 
+_QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
 _DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
 
 
@@ -74,5 +75,8 @@ def _quotient(element: WrongElement) -> str:
 
 def _quoted(text: str) -> str:
     """Text of a candidate inside a ~~~~~~~~ fence: it cannot close the fence, and carries no control characters."""
+    if len(text) > _QUOTED:
+        half = _QUOTED // 2
+        text = f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
     kept = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
     return kept.replace("~~~~~~~~", "~~~~~~~ ").strip("\n")

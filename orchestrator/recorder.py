@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, prompts, resources
+from orchestrator import config, prompts, repro, resources
 from orchestrator.agents.render import prompt_sha256, render
 from orchestrator.attempt import Judged
 from orchestrator.errors import OrchestratorError, WorkspaceError
@@ -105,6 +105,8 @@ class Recorder:
         with _disk_errors():
             (folder / "report.json").write_text(to_json(report), encoding="utf-8")
             (folder / "report.md").write_text(prompts.render_report(report), encoding="utf-8")
+            if judged.kernel is not None and (script := repro.script(self._op, judged.kernel, report)):
+                (folder / "repro.py").write_text(script, encoding="utf-8", newline="")
         best = number if report.passed else self.run.best
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._save()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from orchestrator import text
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -24,11 +26,16 @@ def templates() -> Path:
 
 
 def environment(folder: Path) -> Environment:
-    """How all our templates are rendered: an undefined name is an error, and blocks leave no blank lines."""
-    return Environment(
+    """How all our templates are rendered: an undefined name is an error, and blocks leave no blank lines.
+
+    Text from outside goes through one of the filters plain, code and cell.
+    """
+    environment = Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters.update(plain=text.printable, code=text.code, cell=text.cell)
+    return environment

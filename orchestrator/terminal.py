@@ -1,4 +1,4 @@
-"""A run as a person sees it: which round is running, what each ended in, the failing cases, the decision.
+"""A run, or the judging of files, as a person sees it: what is running, what it ended in, the failing cases.
 
 In a terminal with a spinner and tables, elsewhere as plain lines, one fact a line. Owns no facts.
 """
@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.status import Status as Spinner
 from rich.table import Table
 
-from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run, Status
+from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run
 from orchestrator.text import printable
 
 _SHOWN = 8  # failing cases in the terminal; the report has all
@@ -34,10 +34,7 @@ class Terminal:
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """Where it runs, and where its record is."""
-        self.say(f"run {run.id}: judged on {judging.device}, triton {judging.versions['triton']}")
-        missing = [piece.name for piece in judging.sandbox if not piece.held]
-        if missing:
-            self.say(f"confinement without: {', '.join(missing)} (DECISION.md says what that lets through)", "yellow")
+        self._place(f"run {run.id}: ", judging)
         self.say(f"record in {folder}")
 
     def asking(self, stage: str, round_: int) -> None:
@@ -58,19 +55,7 @@ class Terminal:
 
     def judged(self, attempt: Attempt) -> None:
         """The verdict of one attempt, with its failing cases."""
-        self._rest()
-        report = attempt.report
-        style = "green" if report.passed else "red"
-        self.say(f"  {attempt.status}: {report.message}{_took(report)}", style)
-        for sentence in report.diagnosis:
-            self.say(f"  - {sentence}")
-        for finding in report.findings[:_SHOWN]:
-            self.say(f"  - {finding.where}: {finding.message}")
-        failed = [case for case in report.cases if not case.passed]
-        if failed:
-            self._failing(failed)
-        for note in report.notes:
-            self.say(f"  allowed, but noted: {note}")
+        self._verdict("  ", attempt.report)
 
     def decided(self, run: Run, folder: Path) -> None:
         """The decision."""
@@ -80,16 +65,55 @@ class Terminal:
         self.say(f"{run.verdict.decision}: {run.verdict.reason}", f"bold {_COLOURS.get(run.verdict.decision, 'red')}")
         self.say(f"{_cost(run)}{run.seconds:.0f} s in all; {folder / 'DECISION.md'}, branch {run.branch}")
 
+    def verifying(self, judging: Judging) -> None:
+        """Where files are going to be judged."""
+        self._place("", judging)
+
+    def verifying_file(self, file: str) -> None:
+        """A file is being judged; elsewhere than in a terminal its verdict is the one line about it."""
+        if self._console.is_terminal:
+            self._wait(f"judging {printable(file)}")
+
+    def verified(self, file: str, report: Report) -> None:
+        """The verdict on one file, with its failing cases."""
+        self._verdict(f"{printable(file)}: ", report)
+
     def close(self) -> None:
         """Stop a spinner that still turns."""
         self._rest()
+
+    def _place(self, what: str, judging: Judging) -> None:
+        self.say(f"{what}judged on {judging.device}, triton {judging.versions['triton']}")
+        for piece in judging.sandbox:
+            if not piece.held:
+                self.say(f"confinement without: {piece.name} ({piece.detail})", "yellow")
+
+    def _verdict(self, head: str, report: Report) -> None:
+        """What a file or an attempt ended in, and why."""
+        self._rest()
+        self._line(f"{head}{report.status}: ", report.message, _took(report), "green" if report.passed else "red")
+        for sentence in report.diagnosis:
+            self._line("  - ", sentence)
+        for finding in report.findings[:_SHOWN]:
+            if len(report.findings) > 1:  # a single one is the message already
+                self._line("  - ", f"{finding.where}: {finding.message}")
+            self._line("    instead: ", finding.advice)
+        failed = [case for case in report.cases if not case.passed]
+        if failed:
+            self._failing(failed)
+        for note in report.notes:
+            self._line("  allowed, but noted: ", note)
+
+    def _line(self, head: str, text: str, tail: str = "", style: str = "") -> None:
+        """Text that a candidate may have a hand in, on one line: it cannot begin a line of its own."""
+        self.say(f"{head}{printable(text, _WIDEST // 2)}{tail}", style)
 
     def _failing(self, failed: list[CaseResult]) -> None:
         shown, more = failed[:_SHOWN], len(failed) - _SHOWN
         if self._console.is_terminal:
             table = Table("case", "status", "max_abs", "max_rel", "x tolerance", "wrong", box=None, pad_edge=False)
             for case in shown:
-                table.add_row(*_row(case))
+                table.add_row(*map(escape, _row(case)))
             self._console.print(table)
         else:
             for case in shown:
@@ -112,7 +136,7 @@ class Terminal:
 
 
 def _row(case: CaseResult) -> tuple[str, ...]:
-    if case.status is not Status.WRONG_VALUES:
+    if case.max_abs is None:
         return (case.name, case.status, "", "", "", "")
     return (
         case.name,
