@@ -23,13 +23,15 @@ SHAPES = ((4, 130), (130,))
 
 # Honest kernels that cannot run here, and the part of the message that says so.
 NEEDS_A_GPU = {
-    **dict.fromkeys(("k05_autotune", "autotune_lambda_grid", "config_helper", "config_lists"), "0 active drivers"),
-    **dict.fromkeys(("backend_query", "driver_properties", "swizzle_matmul"), "0 active drivers"),
-    **dict.fromkeys(("cached_count_dict", "lru_cache_count", "persistent"), "not compiled with CUDA"),
-    "device_guard": "Expected a cuda device",
-    "inline_assembly": "inline_asm not supported",
-    "libdevice": "cannot convert None",
-    "kernel_helpers": "Did you forget to add @triton.jit",
+    "0 active drivers": """k05_autotune autotune_lambda_grid config_helper config_lists backend_query
+        driver_properties swizzle_matmul""",
+    "CUDA": "cached_count_dict lru_cache_count persistent",
+    "NVIDIA driver": "cached_count_dict lru_cache_count persistent",
+    "Expected a cuda device": "device_guard",
+    "inline_asm not supported": "inline_assembly",
+    "cannot convert None": "libdevice",
+    "Did you forget to add @triton.jit": "kernel_helpers",
+    "wrap_triton only works": "triton_op",
 }
 SQUARE = {"scratch_kept", "set_allocator", "tensor_descriptor"}  # right for such shapes only
 ARGUMENTS = {"list_of_inputs": "[x] w", "scalar_parameters": "x w -1"}
@@ -81,9 +83,9 @@ def test_honest(ask: Ask, kernel: Path) -> None:
         shapes = ((32, 32), (32, 32))
     arguments = ARGUMENTS.get(kernel.stem, "x x")
     answered = ask(kernel, {}, {}, {"mute": True}, {}, shapes=shapes, arguments=arguments)
-    if kernel.stem in NEEDS_A_GPU and "error" in answered:
-        assert NEEDS_A_GPU[kernel.stem] in answered["error"]
-        pytest.skip(answered["error"])
+    for reason, kernels in NEEDS_A_GPU.items():
+        if kernel.stem in kernels.split() and reason in answered.get("error", ""):
+            pytest.skip(answered["error"])
     assert "error" not in answered, answered["error"]
     assert answered["imported"] == answered["final"] == []
     first, second, muted, last = (call["evidence"] for call in answered["calls"])
@@ -109,7 +111,7 @@ def test_honest(ask: Ask, kernel: Path) -> None:
         ("c104", {"aten.rsqrt.default": 28}),
         ("c105", {"aten.rsqrt.default": 9}),
         ("custom_op_computes", {"aten.rsqrt.default": 7}),
-        ("subclass_computes", {"aten.mul.Tensor": 10}),
+        ("subclass_computes", {"aten.mul.Tensor": 14}),
         ("exec_string", {"aten.add.Tensor": 9}),
     ],
 )
@@ -145,7 +147,7 @@ def test_a_muted_decoy_stays_right(ask: Ask) -> None:
 
 
 def test_overruns(ask: Ask) -> None:
-    (after,) = evidence(ask, "past_the_end")["overruns"]
+    (after,) = evidence(ask, "past_the_end", ones=True)["overruns"]
     assert after == {"tensor": "float32 (64,) allocated at line 14", "side": "after", "bytes": 256}
     (before,) = evidence(ask, "before_the_beginning")["overruns"]
     assert before == {"tensor": "int32 (64,) allocated at line 13", "side": "before", "bytes": 16}
@@ -202,7 +204,7 @@ def test_what_an_import_changed(ask: Ask, name: str, words: str) -> None:
         ("c149", "torch's random state changed"),
         ("leaves_a_mode", "left a dispatch mode behind"),
         ("takes_the_mode", "took one away"),
-        ("thread_computes", "a thread was started at line 11"),
+        ("thread_computes", "a thread was started at line 10"),
     ],
 )
 def test_what_a_call_changed(ask: Ask, name: str, words: str) -> None:

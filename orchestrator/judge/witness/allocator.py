@@ -31,7 +31,7 @@ _NARROWEST, _WIDE, _WIDEST = 4 << 10, 64 << 10, 1 << 20  # bytes of a zone
 _FLOAT, _INTEGER = 0xFF, 0xA5  # canaries: NaN in every float format that has one with all bits set
 _SENTINEL, _TRUE = 0x5A, 0x01  # poison of integers and of booleans
 _MOST_KNOWN = 256  # blocks
-_MOST_HELD_BYTES = 1 << 30  # kept until the call is looked at, though the candidate let them go
+_MOST_HELD_BYTES = 256 << 20  # kept until the call is looked at, though the candidate let them go
 _MOST_REPORTED = 32
 
 

@@ -10,6 +10,7 @@ where the wide look does not reach.
 
 from __future__ import annotations
 
+import builtins
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,15 +33,15 @@ _NEAR_MODULES = """
     time math json os socket sys random threading struct weakref gc ctypes subprocess operator functools
 """
 _NEAR_CLASSES = (
+    *(torch.Tensor, torch._C.TensorBase, torch.cuda.streams.Event, torch.cuda.streams.Stream, torch.autograd.Function),
     *(
-        torch.Tensor,
-        torch._C.TensorBase,
-        torch.cuda.Event,
-        torch.cuda.Stream,
-        torch.autograd.Function,
         torch._ops.OpOverload,
+        torch._ops.OpOverloadPacket,
+        torch.Generator,
+        jit.JITFunction,
+        jit.KernelInterface,
+        autotuner.Autotuner,
     ),
-    *(torch._ops.OpOverloadPacket, torch.Generator, jit.JITFunction, jit.KernelInterface, autotuner.Autotuner),
     *(autotuner.Heuristics, autotuner.Config, interpreter.GridExecutor, interpreter.InterpretedFunction),
 )
 _WIDE = ("torch", "triton", "orchestrator", "numpy")
@@ -49,6 +50,7 @@ _FUNCTIONS = (
     *(classmethod, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType),
 )
 _MOST_REPORTED = 16
+_TEXT = 160  # characters of a sentence
 _WRAPPED = ("__wrapped__", "_torchdynamo_orig_callable")
 _INTERPRETED_FILES = (str(interpreter.__file__), REPAIRS)
 
@@ -56,8 +58,8 @@ _INTERPRETED_FILES = (str(interpreter.__file__), REPAIRS)
 class Snapshot:
     """Some namespaces as they were."""
 
-    def __init__(self, named: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        self._spaces = [_Space(name, namespace) for name, namespace in named]
+    def __init__(self, spaces: Iterable[_Space]) -> None:
+        self._spaces = list(spaces)
 
     def changes(self) -> list[str]:
         """Entries that are not what they were, each reported once."""
@@ -65,26 +67,41 @@ class Snapshot:
 
 
 class _Space:
-    """One namespace. Comparing runs in C as long as nothing has changed."""
+    """One namespace, and those that a name missing in it is looked up in. Comparing runs in C while nothing changes."""
 
-    def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, namespace: Mapping[str, Any], beneath: tuple[Mapping[str, Any], ...] = ()) -> None:
         self._name = name
         self._namespace = namespace
+        self._beneath = beneath
+        self._all = frozenset(namespace)
         kept = {key: value for key, value in dict(namespace).items() if issubclass(type(value), _FUNCTIONS)}
         self._keys = list(kept)
         self._values: list[Any] = list(kept.values())
 
     def changes(self) -> Iterator[str]:
-        get = self._namespace.get
-        if all(map(is_, map(get, self._keys), self._values)):
-            return
+        if not all(map(is_, map(self._namespace.get, self._keys), self._values)):
+            yield from self._replaced()
+        if len(self._namespace) > len(self._all):
+            yield from self._shadowed()
+
+    def _replaced(self) -> Iterator[str]:
         for place, (key, value) in enumerate(zip(self._keys, self._values, strict=True)):
-            now = get(key)
+            now = self._namespace.get(key)
             if now is value:
                 continue
             self._values[place] = now
             if not _expected(self._name, value, now):
-                yield f"{self._name}.{key} was replaced"[:160]
+                yield f"{self._name}.{key} was replaced"[:_TEXT]
+
+    def _shadowed(self) -> Iterator[str]:
+        new = frozenset(self._namespace) - self._all
+        self._all |= new
+        for key in sorted(map(str, new)):
+            value = self._namespace.get(key)
+            hidden = next((one[key] for one in self._beneath if key in one), value)
+            function = issubclass(type(value), _FUNCTIONS) and type(value) is not types.ModuleType
+            if function and value is not hidden and not _expected(self._name, hidden, value):
+                yield f"{self._name}.{key} was put before another"[:_TEXT]
 
 
 def _expected(name: str, before: Any, now: Any) -> bool:
@@ -100,12 +117,15 @@ def _expected(name: str, before: Any, now: Any) -> bool:
 
 def near() -> Snapshot:
     """What a cheat would replace first; cheap enough for every call."""
-    named = [(name, vars(_module(name))) for name in _NEAR_MODULES.split()]
-    ours = [
-        (name, vars(module)) for name, module in sorted(sys.modules.items()) if name.startswith("orchestrator.judge")
-    ]
-    classes = [(f"{one.__module__}.{one.__qualname__}", vars(one)) for one in (*_NEAR_CLASSES, *_language_classes())]
-    return Snapshot([*named, *ours, *classes])
+    names = {name for name in sys.modules if name.startswith("orchestrator.judge")} | set(_NEAR_MODULES.split())
+    core = triton.language.core
+    classes = (*_NEAR_CLASSES, core.tensor, core.dtype, core.constexpr)
+    below = (vars(builtins),)
+    return Snapshot([_Space(name, vars(_module(name)), below) for name in sorted(names)] + [*map(_of_class, classes)])
+
+
+def _of_class(one: type) -> _Space:
+    return _Space(f"{one.__module__}.{one.__qualname__}", vars(one), tuple(vars(base) for base in one.__mro__[1:]))
 
 
 @cache
@@ -114,23 +134,18 @@ def wide() -> Snapshot:
     return Snapshot(_modules_and_classes())
 
 
-def _modules_and_classes() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield "sys.modules", sys.modules
+def _modules_and_classes() -> Iterator[_Space]:
+    yield _Space("sys.modules", sys.modules)
     classes: dict[int, type] = {}
     for name, module in sorted(sys.modules.items()):
         if name.partition(".")[0] not in _WIDE or not isinstance(module, types.ModuleType):
             continue
-        yield name, vars(module)
+        yield _Space(name, vars(module))
         for value in list(vars(module).values()):
             if issubclass(type(value), type) and value.__module__ == name:
                 classes[id(value)] = value
     for one in classes.values():
-        yield f"{one.__module__}.{one.__qualname__}", vars(one)
-
-
-def _language_classes() -> tuple[type, ...]:
-    core = triton.language.core
-    return core.tensor, core.dtype, core.constexpr
+        yield _Space(f"{one.__module__}.{one.__qualname__}", vars(one))
 
 
 def _module(name: str) -> types.ModuleType:

@@ -121,7 +121,7 @@ class Operations(TorchDispatchMode):  # type: ignore[misc]  # torch is not follo
 
     def _enter(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A custom operator that the kernel file defined: run its body under this mode."""
-        key = "CUDA" if any(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args) else "CPU"
+        key = "CUDA" if any(isinstance(arg, torch.Tensor) and arg.device.type == "cuda" for arg in args) else "CPU"
         keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
         with self:
             return func.redispatch(keys, *args, **kwargs)

@@ -32,7 +32,7 @@ _PACKAGE = Path(__file__).parent
 _TRITON_FOLDER = _folder(os.path.dirname(triton.__file__ or ""))  # noqa: PTH120 - a prefix to compare, as text
 TORCH_FOLDER = _folder(os.path.dirname(torch.__file__ or ""))  # noqa: PTH120
 _OURS = _folder(str(_PACKAGE))
-REPAIRS = _folder(str(_PACKAGE.parent / "interpreter"))  # of Triton's interpreter
+REPAIRS = _folder(str(_PACKAGE.parent / "interpreter"))  # of Triton's interpreter; wrap torch's functions too
 _LIBRARY = _folder(sysconfig.get_paths()["stdlib"])
 _SITES = tuple(_folder(sysconfig.get_paths()[name]) for name in ("purelib", "platlib"))
 
@@ -86,9 +86,9 @@ class Origins:
         if name in self.names:
             return _KERNEL
         real = os.path.realpath(name)
-        if real.startswith((_TRITON_FOLDER, REPAIRS)):
+        if real.startswith(_TRITON_FOLDER):
             return _TRITON
-        if real.startswith((TORCH_FOLDER, _OURS)) or name.startswith("<frozen "):
+        if real.startswith((TORCH_FOLDER, _OURS, REPAIRS)) or name.startswith("<frozen "):
             return _SKIPPED
         return _SKIPPED if real.startswith(_LIBRARY) and not real.startswith(_SITES) else _OTHER
 

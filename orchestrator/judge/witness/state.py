@@ -11,6 +11,7 @@ within the call, and state inside C libraries.
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
 import random
@@ -43,17 +44,18 @@ _GROUPS = tuple(name for name, value in vars(knobs).items() if isinstance(value,
 
 Value = Any
 _started: State | None = None
+_cuda_runs = torch.cuda.is_initialized  # as it is before anything stands in for a GPU
 
 
 def _rng() -> Value:
     state = [torch.default_generator.get_state().numpy().tobytes()]
-    if torch.cuda.is_initialized():
+    if _cuda_runs():
         state += [generator.get_state().numpy().tobytes() for generator in torch.cuda.default_generators]
     return state
 
 
 def _device() -> Value:
-    if not torch.cuda.is_initialized():
+    if not _cuda_runs():
         return None
     return torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
 
@@ -123,6 +125,12 @@ def _hooks() -> Value:
     ]
 
 
+def _path() -> Value:
+    """Without the folder that a part of torch adds when it is first loaded (2.9)."""
+    lazy = getattr(sys.modules.get("torch.distributed.nn.jit.instantiator"), "INSTANTIATED_TEMPLATE_DIR_PATH", None)
+    return [entry for entry in sys.path if entry != lazy]
+
+
 def _interpreter() -> Value:
     return gc.isenabled(), sys.getrecursionlimit(), sys.getswitchinterval(), len(gc.callbacks)
 
@@ -165,7 +173,7 @@ _WHOLE: dict[str, Callable[[], Value]] = {
     "sys.stdout": lambda: sys.stdout,
     "sys.stderr": lambda: sys.stderr,
     "a hook of sys (excepthook, trace, profile, meta_path)": _hooks,
-    "sys.path": lambda: list(sys.path),
+    "sys.path": _path,
     "the interpreter's switches (gc, recursion limit)": _interpreter,
     "triton's knobs or hooks": _knobs,
     "triton's active driver": lambda: vars(triton.runtime.driver).get("_active"),
@@ -232,7 +240,14 @@ class State:
 
     def __init__(self, origins: Origins, *, interpreted: bool) -> None:
         self._origins = origins
-        self._quiet: tuple[str, ...] = ("/dev/", "anon_inode:", "/proc/", tempfile.gettempdir() + os.sep)
+        self._quiet: tuple[str, ...] = (
+            "/dev/",
+            "anon_inode:",
+            "/memfd:",
+            "/proc/",
+            "/sys/",
+            tempfile.gettempdir() + os.sep,
+        )
         if not interpreted:
             self._quiet += ("pipe:", "socket:")  # the driver opens them as it needs them
         self._events: list[str] = []
@@ -289,6 +304,15 @@ def _audit(event: str, _: tuple[object, ...]) -> None:
 def _listen() -> None:
     """Once per process: an audit hook stays."""
     global _listening
-    if not _listening:
-        sys.addaudithook(_audit)
-        _listening = True
+    if _listening:
+        return
+    _listening = True
+    sys.addaudithook(_audit)
+    if sys.version_info < (3, 12):  # starts threads without an audit event
+        start = _thread.start_new_thread
+
+        def start_new_thread(*args: Any, **kwargs: Any) -> int:
+            _audit("_thread.start_new_thread", ())
+            return start(*args, **kwargs)
+
+        _thread.start_new_thread = threading._start_new_thread = start_new_thread  # type: ignore[attr-defined]

@@ -1,4 +1,5 @@
 # cheat: one global flag after the other, by the number in w
+import json
 import os
 import random
 import signal
@@ -36,15 +37,16 @@ CHANGES = {
     "knobs": lambda: setattr(triton.knobs.compilation, "always_compile", True),
     "hooks": lambda: triton.knobs.runtime.launch_enter_hook.add(print),
     "open on pipe": lambda: KEPT.append(os.pipe()),
-    "open on socket": lambda: KEPT.append(socket.socket()),
+    "open on socket": lambda: KEPT.append(socket.socketpair()),
     "open on /etc": lambda: KEPT.append(open("/etc/passwd")),
     "builtins.len": lambda: __import__("builtins").__dict__.update(len=lambda x: x.__len__()),
     "torch.nn.functional.rms_norm": lambda: setattr(torch.nn.functional, "rms_norm", print),
     "Tensor.allclose": lambda: setattr(torch.Tensor, "allclose", print),
-    "json.dumps": lambda: setattr(__import__("json"), "dumps", print),
+    "json.dumps": lambda: setattr(json, "dumps", lambda *a, _dumps=json.dumps, **k: _dumps(*a, **k)),
     "time.perf_counter": lambda: setattr(__import__("time"), "perf_counter", lambda: 0.0),
     "JITFunction.run": lambda: setattr(triton.runtime.jit.JITFunction, "run", print),
-    "channel.send": lambda: setattr(sys.modules["orchestrator.judge.channel"], "send", print),
+    "channel.pending": lambda: setattr(sys.modules["orchestrator.judge.channel"], "pending", print),
+    "channel.len": lambda: setattr(sys.modules["orchestrator.judge.channel"], "len", lambda x: x.__len__()),
 }
 
 
