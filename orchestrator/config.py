@@ -58,6 +58,7 @@ class JudgeSettings(_Section):
     quick: bool | None = None
     require_sandbox: bool = False
     seed: int | None = None
+    skip_checks: tuple[str, ...] = ()
     limits: Limits = Limits()
 
 

@@ -196,6 +196,7 @@ class Job(Record):
     parameters: dict[str, float]  # its other parameters and their defaults
     quick: bool | None = None  # None: quick without a GPU, full with one
     seed: int | None = None  # None: a fresh one
+    skip: tuple[str, ...] = ()  # checks switched off, by name; the report names them
     limits: Limits = field(default_factory=Limits)
 
 

@@ -7,6 +7,7 @@ here as a CandidateFailed with its Status; a failure of ours (the fork server go
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import torch
 
 from orchestrator.judge import channel, sandbox
 from orchestrator.judge.forkserver import Child, Exit, ForkServer
-from orchestrator.judge.memory import Arena, Slot, slots, torch_dtype
+from orchestrator.judge.memory import Arena, Slot, slots, tensor_in, torch_dtype
 from orchestrator.judge.sandbox import Confinement
 from orchestrator.records import Limits, SandboxPiece, Status
 
@@ -34,12 +35,21 @@ class CandidateFailed(Exception):
 _CORES = os.cpu_count() or 1  # all of them busy for the whole time is within the limits
 
 
+ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows of the usual sizes
+
+
+class KilledFromOutside(CandidateFailed):
+    """SIGKILL, and not from us: somebody else, or the kernel when memory ran out. The candidate may be innocent."""
+
+
 @dataclass(frozen=True)
 class Returned:
-    """What a candidate's process says its function returned: type, shape, dtype, device and layout of each result."""
+    """What a candidate's process says of a call: each result's type, shape, dtype ..., and what was seen meanwhile."""
 
+    call: int
     results: list[dict[str, Any]]
     is_tuple: bool
+    evidence: Mapping[str, Any]
 
 
 # How a death by the watcher's hand reads in a report.
@@ -76,40 +86,66 @@ class Candidate:
         """Which pieces of the confinement hold."""
         return self._child.pieces
 
-    def load(self) -> None:
-        """Map the buffers and import the kernel file."""
+    def load(self) -> object:
+        """Map the buffers and import the kernel file; returns what that is said to have changed in the process."""
         self._ask(
             {"do": "attach", "arenas": [self._inputs.handle, self._outputs.handle]}, self._limits.import_s, "start"
         )
-        self._ask({"do": "import"}, self._limits.import_s, "import")
+        return self._ask({"do": "import"}, self._limits.import_s, "import").get("state")
 
-    def call(self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], seconds: float) -> Returned:
-        """Call the entry function on copies of `inputs`; what it says it returned is for `fetch` to get."""
-        placed = self._place(inputs)
+    def final_state(self) -> object:
+        """What the whole run is said to have changed in the process."""
+        return self._ask({"do": "final"}, self._limits.call_s, "final comparison").get("state")
+
+    def call(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        parameters: Mapping[str, object],
+        seconds: float,
+        *,
+        fill: int,
+        mute: bool,
+    ) -> Returned:
+        """Call the entry function on copies of `inputs`, whose red zones hold bytes of value `fill`.
+
+        With `mute` its launches do nothing. What it says it returned is for `fetch` to get.
+        """
+        placed = self._place(inputs, fill)
         message: channel.Message = {
             "do": "call",
             "inputs": {name: vars(slot) for name, slot in placed.items()},
             "parameters": dict(parameters),
+            "mute": mute,
         }
         answer = self._ask(message, seconds, "call")
-        results = answer.get("results")
+        results, evidence = answer.get("results"), answer.get("evidence")
         if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
             raise self._forged("its description of the results is malformed")
-        return Returned(results, answer.get("tuple") is True)
+        if not isinstance(evidence, dict):
+            raise self._forged("its evidence is malformed")
+        return Returned(self._number, results, answer.get("tuple") is True, evidence)
 
-    def inputs_now(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The inputs as they lie in the shared buffer now."""
-        return {name: self._inputs.view(slot) for name, slot in self._slots(inputs).items()}
+    def regions(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Tensor, Slot]]:
+        """Each input's bytes in the shared buffer as they are now, zones included."""
+        return {name: (self._inputs.region(slot), slot) for name, slot in self._slots(inputs).items()}
 
-    def fetch(self, results: Sequence[Mapping[str, Any]]) -> tuple[torch.Tensor, ...]:
-        """Have the results copied into the judge's buffer; returns private copies of what arrived there."""
-        placed = self._describe(results)
-        views = [self._outputs.view(slot) for slot in placed]
-        for view in views:
-            view.view(-1).view(torch.uint8).fill_(0xFF)  # NaN for floats: what is not delivered cannot look right
+    def fetch(self, returned: Returned) -> tuple[torch.Tensor, ...]:
+        """Have a call's results copied into the judge's buffer; returns private copies of what arrived there.
+
+        The worker still holds the results of the last few calls, so that an earlier one can be fetched again.
+        """
+        placed = self._describe(returned.results)
+        regions = [self._outputs.region(slot) for slot in placed]
+        for region in regions:
+            region.fill_(0xFF)  # NaN for floats: what is not delivered cannot look right
         self._synchronize()
-        self._ask({"do": "deliver", "outputs": [vars(slot) for slot in placed]}, self._limits.call_s, "deliver")
-        return tuple(view.clone() for view in views)
+        message: channel.Message = {
+            "do": "deliver",
+            "call": returned.call,
+            "outputs": [vars(slot) for slot in placed],
+        }
+        self._ask(message, self._limits.call_s, "deliver")
+        return tuple(tensor_in(region.clone(), slot) for region, slot in zip(regions, placed, strict=True))
 
     def end(self) -> Exit:
         """End the process and everything it started; returns how it had ended, with what it printed."""
@@ -129,7 +165,7 @@ class Candidate:
         return placed
 
     def _slots(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, Slot]:
-        placed, total = slots([(tuple(tensor.shape), tensor.dtype) for tensor in inputs.values()])
+        placed, total = slots([(tuple(tensor.shape), tensor.dtype) for tensor in inputs.values()], ZONE)
         if total > self._inputs.nbytes:
             raise ValueError(
                 f"the case's inputs take {total} bytes and the shared buffer has {self._inputs.nbytes}; "
@@ -137,10 +173,12 @@ class Candidate:
             )
         return dict(zip(inputs, placed, strict=True))
 
-    def _place(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, Slot]:
+    def _place(self, inputs: Mapping[str, torch.Tensor], fill: int) -> dict[str, Slot]:
         placed = self._slots(inputs)
         for name, slot in placed.items():
-            self._inputs.view(slot).copy_(inputs[name])
+            region = self._inputs.region(slot)
+            region.fill_(fill)
+            tensor_in(region, slot).copy_(inputs[name])
         self._synchronize()
         return placed
 
@@ -172,9 +210,8 @@ class Candidate:
         self.alive = False
         # A closed channel and a live process is a candidate that shut the channel itself.
         exit_ = self._child.wait(5) or self._child.kill("killed")
-        return CandidateFailed(
-            Status.CRASHED, f"the process {_how(exit_, self._limits)} during the {what}", exit_.output[-2000:]
-        )
+        kind = KilledFromOutside if (exit_.reason, exit_.signal) == ("signal", signal.SIGKILL) else CandidateFailed
+        return kind(Status.CRASHED, f"the process {_how(exit_, self._limits)} during the {what}", exit_.output[-2000:])
 
     def _forged(self, how: str) -> CandidateFailed:
         self._kill()

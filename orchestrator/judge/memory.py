@@ -28,11 +28,12 @@ _PAGE = 2 << 20
 
 @dataclass(frozen=True)
 class Slot:
-    """A contiguous tensor within an arena. JSON-able by `vars`."""
+    """A contiguous tensor within an arena, with `zone` bytes of nothing on either side. JSON-able by `vars`."""
 
     offset: int
     shape: tuple[int, ...]
     dtype: str
+    zone: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -48,14 +49,29 @@ def torch_dtype(name: str) -> torch.dtype:
     return dtype
 
 
-def slots(tensors: Sequence[tuple[tuple[int, ...], torch.dtype]]) -> tuple[list[Slot], int]:
+def slots(tensors: Sequence[tuple[tuple[int, ...], torch.dtype]], zone: int = 0) -> tuple[list[Slot], int]:
     """Places for tensors of these shapes and dtypes, one after the other, and the bytes they take together."""
     placed, end = [], 0
     for shape, dtype in tensors:
-        slot = Slot(end, tuple(shape), str(dtype).removeprefix("torch."))
+        slot = Slot(end + zone, tuple(shape), str(dtype).removeprefix("torch."), zone)
         placed.append(slot)
-        end = -(-(end + slot.nbytes) // ALIGNMENT) * ALIGNMENT
+        end = -(-(slot.offset + slot.nbytes + zone) // ALIGNMENT) * ALIGNMENT
     return placed, end
+
+
+def tensor_in(region: torch.Tensor, slot: Slot) -> torch.Tensor:
+    """The tensor of a slot within its region. They share storage, so the zones lie beside it for whoever strays."""
+    data = region[slot.zone : slot.zone + slot.nbytes]
+    return data.view(torch_dtype(slot.dtype)).view(slot.shape) if slot.nbytes else _empty(region, slot)
+
+
+def zones_in(region: torch.Tensor, slot: Slot) -> tuple[torch.Tensor, torch.Tensor]:
+    """The bytes before and after the tensor."""
+    return region[: slot.zone], region[slot.zone + slot.nbytes :]
+
+
+def _empty(region: torch.Tensor, slot: Slot) -> torch.Tensor:
+    return torch.empty(slot.shape, dtype=torch_dtype(slot.dtype), device=region.device)
 
 
 class HostArena:
@@ -73,9 +89,9 @@ class HostArena:
         """What the candidate needs to attach; the descriptor travels beside it."""
         return {"kind": "host", "nbytes": self.nbytes}
 
-    def view(self, slot: Slot) -> torch.Tensor:
-        """The tensor in that slot, sharing the arena's memory."""
-        return _host_view(self._map, slot)
+    def region(self, slot: Slot) -> torch.Tensor:
+        """The bytes of that slot, zones included, sharing the arena's memory."""
+        return _host_region(self._map, slot)
 
     def close(self) -> None:
         """Give the descriptor back; the mapping goes with the last tensor."""
@@ -100,9 +116,9 @@ class DeviceArena:
         """What the candidate needs to attach."""
         return {"kind": "device", "nbytes": self.nbytes, "ipc": bytes(self._handle.reserved).hex()}
 
-    def view(self, slot: Slot) -> torch.Tensor:
-        """The tensor in that slot, sharing the arena's memory."""
-        return _device_view(self._pointer.value, slot)
+    def region(self, slot: Slot) -> torch.Tensor:
+        """The bytes of that slot, zones included, sharing the arena's memory."""
+        return _device_region(self._pointer.value, slot)
 
     def close(self) -> None:
         """Free the memory; tensors on it must be gone."""
@@ -128,9 +144,9 @@ class Attached:
         _driver().check("IpcOpenMemHandle", ctypes.byref(pointer), ipc, ctypes.c_uint(1))
         self._base = pointer.value
 
-    def view(self, slot: Slot) -> torch.Tensor:
-        """The tensor in that slot."""
-        return _host_view(self._map, slot) if self._map is not None else _device_view(self._base, slot)
+    def region(self, slot: Slot) -> torch.Tensor:
+        """The bytes of that slot, zones included."""
+        return _host_region(self._map, slot) if self._map is not None else _device_region(self._base, slot)
 
 
 class _IpcHandle(ctypes.Structure):
@@ -180,18 +196,18 @@ class _DevicePointer:
         }
 
 
-def _device_view(base: int, slot: Slot) -> torch.Tensor:
-    if not slot.nbytes:
-        return torch.empty(slot.shape, dtype=torch_dtype(slot.dtype), device="cuda")
-    raw = torch.as_tensor(_DevicePointer(base + slot.offset, slot.nbytes), device="cuda")
-    return raw.view(torch_dtype(slot.dtype)).view(slot.shape)
+def _device_region(base: int, slot: Slot) -> torch.Tensor:
+    nbytes = slot.nbytes + 2 * slot.zone
+    if not nbytes:
+        return torch.empty(0, dtype=torch.uint8, device="cuda")
+    return torch.as_tensor(_DevicePointer(base + slot.offset - slot.zone, nbytes), device="cuda")
 
 
-def _host_view(memory: mmap.mmap | None, slot: Slot) -> torch.Tensor:
-    if not slot.nbytes:
-        return torch.empty(slot.shape, dtype=torch_dtype(slot.dtype))
-    dtype = torch_dtype(slot.dtype)
-    return torch.frombuffer(memory, dtype=dtype, count=math.prod(slot.shape), offset=slot.offset).view(slot.shape)
+def _host_region(memory: mmap.mmap | None, slot: Slot) -> torch.Tensor:
+    nbytes = slot.nbytes + 2 * slot.zone
+    if not nbytes:
+        return torch.empty(0, dtype=torch.uint8)
+    return torch.frombuffer(memory, dtype=torch.uint8, count=nbytes, offset=slot.offset - slot.zone)
 
 
 def _seal(fd: int) -> None:

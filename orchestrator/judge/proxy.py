@@ -1,61 +1,105 @@
 """What stands where the kernel would be when the committed test file runs.
 
-Each call is handed to the candidate's process and its result comes back as private copies of what the candidate
+Each call is handed to the candidate's process and its results come back as private copies of what the candidate
 delivered, so the test file, which also computes the reference, never shares an interpreter with the candidate. The
-checks of a call (contract, unchanged inputs) are made here, because only here are both sides of the call in hand.
+checks of a call are made here, on every call, because only here are both sides of it in hand.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from orchestrator.judge.candidate import Candidate
+from orchestrator.judge.candidate import Candidate, Returned
+from orchestrator.judge.checks import Call, CallCheck
 from orchestrator.judge.checks.contract import plain_tensors
-from orchestrator.judge.checks.inputs_unchanged import inputs_unchanged
 from orchestrator.records import Job
+
+FILL = 0xFF  # of the red zones: NaN for floats, -1 for integers
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One call that was made: its arguments, and private copies of its results."""
+
+    inputs: Mapping[str, torch.Tensor]
+    parameters: Mapping[str, object]
+    returned: Returned
+    results: tuple[torch.Tensor, ...]
+
+    @property
+    def value(self) -> torch.Tensor | tuple[torch.Tensor, ...]:
+        """What the kernel returned, as its caller sees it."""
+        return self.results if self.returned.is_tuple else self.results[0]
 
 
 class Proxy:
-    """Callable with the kernel's signature; counts the calls that a test made."""
+    """Callable with the kernel's signature; makes the checks of a call, and counts the calls."""
 
-    def __init__(self, candidate: Candidate, job: Job, device: str) -> None:
+    def __init__(self, candidate: Candidate, job: Job, device: str, checks: Sequence[CallCheck]) -> None:
         self._candidate = candidate
         self._signature = _signature(job)
         self._device = device
         self._limits = job.limits
+        self._checks = checks
         self._compiles = device != "cpu"  # Triton's interpreter has nothing to compile
         self._seen: set[tuple[object, ...]] = set()
         self.calls = 0
+        self.last: Exchange | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> torch.Tensor | tuple[torch.Tensor, ...]:
         """The candidate's results for these arguments. Raises CandidateFailed."""
         arguments = self._signature.bind(*args, **kwargs).arguments
         inputs = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         parameters = {name: value for name, value in arguments.items() if name not in inputs}
-        before = {name: tensor.clone() for name, tensor in inputs.items()}
-        returned = self._candidate.call(inputs, parameters, self._seconds(inputs))
-        plain_tensors(returned.results, self._device)
-        outputs = self._candidate.fetch(returned.results)
-        inputs_unchanged(before, self._candidate.inputs_now(inputs))
+        self.last = self.ask(inputs, parameters)
         self.calls += 1
-        return outputs if returned.is_tuple else outputs[0]
+        return self.last.value
 
-    def _seconds(self, inputs: dict[str, torch.Tensor]) -> float:
-        """Shapes and dtypes not met before may compile a new specialization, which has a limit of its own."""
-        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs.values())
-        compiles = self._compiles and key not in self._seen
-        self._seen.add(key)
-        return self._limits.call_s + (self._limits.compile_s if compiles else 0)
+    def ask(
+        self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], *, fill: int = FILL
+    ) -> Exchange:
+        """One call with all its checks."""
+        before = {name: tensor.clone() for name, tensor in inputs.items()}
+        exchange = self._exchange(before, parameters, fill=fill, mute=False)
+        regions = self._candidate.regions(inputs)
+        call = Call(before, regions, fill, exchange.results, exchange.returned.evidence)
+        for check in self._checks:
+            check(call)
+        return exchange
+
+    def ask_muted(self, exchange: Exchange) -> Exchange:
+        """The same call with launches that do nothing. Not checked: it is not the kernel's call."""
+        return self._exchange(exchange.inputs, exchange.parameters, fill=FILL, mute=True)
+
+    def fetch_again(self, exchange: Exchange) -> tuple[torch.Tensor, ...]:
+        """What the results of a recent call hold now."""
+        return self._candidate.fetch(exchange.returned)
 
     def as_module(self, name: str, function: str) -> ModuleType:
         """A module to import in the kernel file's stead."""
         module = ModuleType(name)
         setattr(module, function, self)
         return module
+
+    def _exchange(
+        self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], *, fill: int, mute: bool
+    ) -> Exchange:
+        returned = self._candidate.call(inputs, parameters, self._seconds(inputs), fill=fill, mute=mute)
+        plain_tensors(returned.results, self._device)
+        return Exchange(inputs, parameters, returned, self._candidate.fetch(returned))
+
+    def _seconds(self, inputs: Mapping[str, torch.Tensor]) -> float:
+        """Shapes and dtypes not met before may compile a new specialization, which has a limit of its own."""
+        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs.values())
+        compiles = self._compiles and key not in self._seen
+        self._seen.add(key)
+        return self._limits.call_s + (self._limits.compile_s if compiles else 0)
 
 
 def _signature(job: Job) -> inspect.Signature:

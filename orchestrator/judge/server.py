@@ -78,6 +78,9 @@ class _Judge:
             return {"report": to_json(self._report(from_json(Job, text)), indent=None)}
         except Exception as error:  # noqa: BLE001
             traceback.print_exc()
+            if not self._server.alive:
+                # A fork server cannot be forked anew once CUDA runs: the executor starts another judge and asks again.
+                sys.exit("the fork server died")
             return {"error": f"the judge failed: {type(error).__name__}: {error}"}
 
     def _report(self, job: Job) -> Report:

@@ -7,10 +7,12 @@ in this process.
 
 from __future__ import annotations
 
+import math
 import os
+import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -19,10 +21,17 @@ from typing import Any
 from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
 from orchestrator.judge import places, testfile
-from orchestrator.judge.candidate import Candidate, CandidateFailed
+from orchestrator.judge.candidate import Candidate, CandidateFailed, KilledFromOutside
+from orchestrator.judge.checks.registry import call_checks, series_checks
 from orchestrator.judge.checks.contract import as_promised
+from orchestrator.judge.checks.global_state import global_state, unchanged
+from orchestrator.judge.checks.series import Series, SeriesCheck
 from orchestrator.judge.proxy import Proxy
 from orchestrator.records import CaseResult, Job, Judging, Report, SandboxPiece, Status
+
+_SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
+_SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
+_OTHER_SEED = 0x5EED
 
 # When cases fail in several ways the report is headed by the first of these that occurs.
 _GRAVEST = (
@@ -33,8 +42,12 @@ _GRAVEST = (
     Status.RUNTIME_ERROR,
     Status.WRONG_SHAPE,
     Status.WRONG_DTYPE,
+    Status.FALLBACK,
+    Status.FORBIDDEN,
     Status.INPUT_MUTATED,
+    Status.OUT_OF_BOUNDS,
     Status.WRONG_VALUES,
+    Status.NONDETERMINISTIC,
 )
 
 
@@ -66,52 +79,96 @@ class _Progress:
             versions=self.judging.versions,
             seconds={name: round(value, 4) for name, value in self.seconds.items()},
             output=output,
+            notes=(f"checks switched off: {', '.join(self.job.skip)}",) if self.job.skip else (),
         )
 
 
 def judge(job: Job, judging: Judging, start: Callable[[Path], Candidate]) -> Report:
-    """The verdict on the kernel in the job's folder. `start` makes the candidate's process from the kernel's path."""
+    """The verdict on the kernel in the job's folder. `start` makes the candidate's process from the kernel's path.
+
+    A candidate that was killed from outside is given another process, once: the kill need not be its fault.
+    """
     seed = job.seed if job.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
-    progress = _Progress(job, judging, seed)
-    begun = time.perf_counter()
-    candidate = None
     try:
-        candidate = start(Path(job.folder) / job.kernel)
+        return _judge(_Progress(job, judging, seed), start)
+    except KilledFromOutside:
+        try:
+            return _judge(progress := _Progress(job, judging, seed), start)
+        except KilledFromOutside as failed:
+            return progress.report(failed.status, f"{failed.message}, twice (out of memory?)", failed.detail)
+
+
+def _judge(progress: _Progress, start: Callable[[Path], Candidate]) -> Report:
+    job, begun = progress.job, time.perf_counter()
+    candidate = start(Path(job.folder) / job.kernel)
+    try:
         progress.sandbox = candidate.pieces
         progress.seconds["start"] = time.perf_counter() - begun
-        candidate.load()
+        _state_unchanged(job, candidate.load(), "importing the file")
         progress.seconds["import"] = time.perf_counter() - begun - progress.seconds["start"]
         _sweep(progress, candidate, begun)
-        failure = None
+        verdict = _verdict(progress)
+    except KilledFromOutside:
+        raise
     except CandidateFailed as failed:
-        failure = failed
-    output = candidate.end().output if candidate is not None else ""
+        verdict = (failed.status, failed.message, failed.detail)
+    finally:
+        output = candidate.end().output
     progress.seconds["total"] = time.perf_counter() - begun
-    if failure is not None:
-        return progress.report(failure.status, failure.message, failure.detail, output)
-    return progress.report(*_verdict(progress), output=output)
+    return progress.report(*verdict, output=output)
 
 
 def _sweep(progress: _Progress, candidate: Candidate, begun: float) -> None:
+    """Every case, the listed and the drawn ones; on a few of them, chosen by the seed, the checks of a series."""
     job, interpreted = progress.job, progress.judging.interpreted
     device = "cpu" if interpreted else "cuda"
     quick = interpreted if job.quick is None else job.quick
-    proxy = Proxy(candidate, job, device)
+    proxy = Proxy(candidate, job, device, call_checks(job.skip))
     with testfile.loaded(Path(job.folder), proxy.as_module(Path(job.kernel).stem, job.function)) as test:
         planned = [*test.cases(quick), *test.holdouts(progress.seed, quick)]
         progress.expected = len(planned)
+        closely = _chosen(planned, progress.seed, _SERIES_ELEMENTS[device])
         for number, case in enumerate(planned):
             if time.perf_counter() - begun > job.limits.total_s:
                 raise CandidateFailed(Status.TIMEOUT, f"the sweep did not end within {job.limits.total_s:g} s")
-            progress.cases.append(_case(test, case, device, progress.seed + number))
+            checks = series_checks(job.skip) if number in closely else []
+            progress.cases.append(_case(_Bench(proxy, test, device, progress.seed + number), case, checks))
             if not candidate.alive:
                 break
     progress.seconds["cases"] = sum(case.seconds for case in progress.cases)
-    if candidate.alive and proxy.calls < sum(case.passed for case in progress.cases):
-        raise JudgeError("the op's test file passed cases without calling the kernel")
+    if candidate.alive:
+        _state_unchanged(job, candidate.final_state(), "the run")
+        if proxy.calls < sum(case.passed for case in progress.cases):
+            raise JudgeError("the op's test file passed cases without calling the kernel")
 
 
-def _case(test: ModuleType, case: Any, device: str, seed: int) -> CaseResult:
+def _state_unchanged(job: Job, differences: object, what: str) -> None:
+    if global_state.__name__ not in job.skip:
+        unchanged(differences, what)
+
+
+def _chosen(planned: list[Any], seed: int, elements: int) -> set[int]:
+    """The cases to look at closely: for each dtype one of those that are neither tiny nor large."""
+    draw = random.Random(seed)
+    chosen = set()
+    for dtype in dict.fromkeys(case.dtype for case in planned):
+        numbers = [number for number, case in enumerate(planned) if case.dtype == dtype]
+        fit = [number for number in numbers if _SERIES_LEAST <= math.prod(planned[number].dims.values()) <= elements]
+        chosen.add(draw.choice(fit or numbers))
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What a case is run with."""
+
+    proxy: Proxy
+    test: ModuleType
+    device: str
+    seed: int
+
+
+def _case(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> CaseResult:
     common = {
         "name": case.name,
         "dims": dict(case.dims),
@@ -119,15 +176,31 @@ def _case(test: ModuleType, case: Any, device: str, seed: int) -> CaseResult:
         "scale": case.scale,
         "holdout": case.holdout,
         "parameters": dict(case.parameters),
+        "seed": bench.seed,
     }
     begun = time.perf_counter()
     try:
-        got, want = test.run(case, device, seed)
+        inputs = bench.test.make_inputs(case, bench.device, bench.seed)
+        got, want = bench.test.run(inputs, case.parameters)
         as_promised(got, want)
+        compared = _compared(bench.test, case, got, want)
+        if compared["status"] is Status.PASSED and checks:
+            _closely(bench, case, checks)
+    except KilledFromOutside:
+        raise
     except CandidateFailed as failed:
         detail = failed.message + (f"\n{failed.detail}" if failed.detail else "")
         return CaseResult(**common, status=failed.status, detail=detail, seconds=_since(begun))
-    return CaseResult(**common, **_compared(test, case, got, want), seconds=_since(begun))
+    return CaseResult(**common, **compared, seconds=_since(begun))
+
+
+def _closely(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> None:
+    first = bench.proxy.last
+    if first is None:
+        raise JudgeError("the op's test file passed a case without calling the kernel")
+    series = Series(bench.proxy, bench.test, case, first, bench.device, bench.seed ^ _OTHER_SEED)
+    for check in checks:
+        check(series)
 
 
 def _compared(test: ModuleType, case: Any, got: Any, want: Any) -> dict[str, Any]:
@@ -149,10 +222,10 @@ def _compared(test: ModuleType, case: Any, got: Any, want: Any) -> dict[str, Any
     }
 
 
-def _verdict(progress: _Progress) -> tuple[Status, str]:
+def _verdict(progress: _Progress) -> tuple[Status, str, str]:
     failed = [case for case in progress.cases if not case.passed]
     if not failed and len(progress.cases) == progress.expected:
-        return Status.PASSED, f"{progress.expected} of {progress.expected} cases passed"
+        return Status.PASSED, f"{progress.expected} of {progress.expected} cases passed", ""
     counts = Counter(case.status for case in failed)
     status = min(counts, key=_GRAVEST.index)
     first = next(case for case in failed if case.status is status)
@@ -160,11 +233,11 @@ def _verdict(progress: _Progress) -> tuple[Status, str]:
     unrun = progress.expected - len(progress.cases)
     message = f"{len(failed)} of {progress.expected} cases failed"
     message += (f" ({ways})" if ways else "") + (f", {unrun} were not run" if unrun else "")
-    return status, f"{message}; {first.name}: {_summary(first)}"
+    return status, f"{message}; {first.name}: {_summary(first)}", ""
 
 
 def _summary(case: CaseResult) -> str:
-    if case.status is not Status.WRONG_VALUES:
+    if case.max_abs is None:
         return case.detail.splitlines()[0]
     return f"{case.wrong} of {case.elements} elements wrong, max_abs {case.max_abs:.3g}, max_rel {case.max_rel:.3g}"
 

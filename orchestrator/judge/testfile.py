@@ -15,7 +15,7 @@ from types import ModuleType
 
 from orchestrator.errors import JudgeError
 
-_NEEDED = ("cases", "holdouts", "run", "compare")
+_NEEDED = ("cases", "holdouts", "make_inputs", "run", "compare")
 
 
 @contextmanager

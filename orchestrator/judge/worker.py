@@ -19,10 +19,12 @@ from typing import Any
 import torch
 
 from orchestrator.judge import channel
-from orchestrator.judge.memory import Attached, Slot
+from orchestrator.judge.memory import Attached, Slot, tensor_in
+from orchestrator.judge.witness import Witness
 
 _CAP = 4000  # characters of any text that goes to the judge
 _MOST_RESULTS = 16
+_KEPT_CALLS = 3  # calls whose results can still be fetched
 _FRAMES = 12  # innermost lines of a traceback that are kept
 
 
@@ -44,13 +46,20 @@ class _State:
         self._cuda = config["device"] == "cuda"
         self._arenas: list[Attached] = []
         self._entry: Callable[..., object] | None = None
-        self._results: tuple[object, ...] = ()
+        self._results: dict[int, tuple[Any, ...]] = {}  # by the number of the call, the last few
+        self._witness = Witness(config["kernel"], interpreted=not self._cuda)
+        self._actions = {
+            "attach": self._attach,
+            "import": self._import,
+            "call": self._call,
+            "deliver": self._deliver,
+            "final": self._final,
+        }
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
         """Do what is asked; what it raises is the answer. This is the boundary: candidates raise anything."""
         try:
-            actions = {"attach": self._attach, "import": self._import, "call": self._call, "deliver": self._deliver}
-            return actions[message["do"]](message)
+            return self._actions[message["do"]](message)
         except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of a candidate are answers too
             return {"event": "raised", **_describe(error, self._config["kernel"])}
 
@@ -59,7 +68,7 @@ class _State:
         self._entry = getattr(module, self._config["function"])
         if not callable(self._entry):
             raise TypeError(f"{self._config['function']} is {type(self._entry).__name__}, not a function")
-        return {"event": "imported"}
+        return {"event": "imported", "state": self._witness.imported()}
 
     def _attach(self, message: dict[str, Any]) -> dict[str, Any]:
         fds = self._config["fds"] or [None, None]
@@ -68,20 +77,30 @@ class _State:
 
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._entry is not None
-        arena = self._arenas[0]
-        tensors = {name: arena.view(_slot(slot)) for name, slot in message["inputs"].items()}
-        result = self._entry(**tensors, **message["parameters"])
-        self._synchronize()  # what the call left running must fail or finish within it
-        self._results = result if type(result) is tuple else (result,)
-        described = [_describe_result(item) for item in self._results[:_MOST_RESULTS]]
-        return {"event": "returned", "tuple": type(result) is tuple, "results": described}
+        tensors = {name: self._tensor(0, slot) for name, slot in message["inputs"].items()}
+        with self._witness.watching(tensors, mute=message["mute"]) as seen:
+            result = self._entry(**tensors, **message["parameters"])
+            self._synchronize()  # what the call left running must fail or finish within it
+        results = result if type(result) is tuple else (result,)
+        self._results[message["id"]] = results
+        for old in list(self._results)[:-_KEPT_CALLS]:
+            del self._results[old]
+        described = [_describe_result(item) for item in results[:_MOST_RESULTS]]
+        evidence = seen.evidence(results[:_MOST_RESULTS])
+        return {"event": "returned", "tuple": type(result) is tuple, "results": described, "evidence": evidence}
 
     def _deliver(self, message: dict[str, Any]) -> dict[str, Any]:
-        for slot, result in zip(message["outputs"], self._results, strict=True):
-            self._arenas[1].view(_slot(slot)).copy_(result)
+        for fields, result in zip(message["outputs"], self._results[message["call"]], strict=True):
+            self._tensor(1, fields).copy_(result)
         self._synchronize()
-        self._results = ()
         return {"event": "delivered"}
+
+    def _final(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"event": "final", "state": self._witness.final()}
+
+    def _tensor(self, arena: int, fields: dict[str, Any]) -> torch.Tensor:
+        slot = Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"], fields["zone"])
+        return tensor_in(self._arenas[arena].region(slot), slot)
 
     def _synchronize(self) -> None:
         if self._cuda:
@@ -95,10 +114,6 @@ def _load(path: str, name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _slot(fields: dict[str, Any]) -> Slot:
-    return Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"])
 
 
 def _describe_result(item: object) -> dict[str, object]:

@@ -1,0 +1,27 @@
+"""One element changed in the middle of each input changes the result, and rightly.
+
+Catches: a result remembered by a fingerprint of a few elements; inputs that are only sampled.
+Cannot catch: a fingerprint of all elements, which costs what computing costs.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from orchestrator.judge.candidate import CandidateFailed
+from orchestrator.judge.checks.series import Series
+from orchestrator.records import Status
+
+
+def changed_element(series: Series) -> None:
+    """Raises CandidateFailed where a call with one element changed is wrong."""
+    for name, tensor in series.first.inputs.items():
+        if not tensor.numel() or not tensor.is_floating_point():
+            continue
+        changed = tensor.clone()
+        place = series.seed % tensor.numel()
+        flat = changed.view(-1)
+        flat[place] = 4 * tensor.abs().max().clamp(min=torch.finfo(tensor.dtype).tiny, max=1e3)
+        if not series.right({**series.first.inputs, name: changed}):
+            message = f"wrong after one element of {name} (number {place}) was changed between two calls"
+            raise CandidateFailed(Status.WRONG_VALUES, message)

@@ -1,0 +1,54 @@
+"""What a check of a series gets: a case that passed, the call that was made for it, and the means to make more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from orchestrator.judge.proxy import Exchange, Proxy
+
+
+@dataclass(frozen=True)
+class Series:
+    """One case and its first call."""
+
+    proxy: Proxy
+    test: ModuleType
+    case: Any
+    first: Exchange
+    device: str
+    seed: int  # of further values
+
+    def fresh_inputs(self) -> dict[str, torch.Tensor]:
+        """Other values of the same shapes; they come to lie at the same addresses."""
+        inputs: dict[str, torch.Tensor] = self.test.make_inputs(self.case, self.device, self.seed)
+        return inputs
+
+    def right(self, inputs: Mapping[str, torch.Tensor]) -> bool:
+        """Call on these inputs and compare with the reference on them."""
+        got, want = self.test.run(inputs, self.case.parameters)
+        return self.agree(got, want)
+
+    def agree(self, got: Any, want: Any) -> bool:
+        """Whether results are within the case's tolerance."""
+        pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
+        return all(self.test.compare(one, other, self.case.dtype).passed for one, other in pairs)
+
+
+SeriesCheck = Callable[[Series], None]
+
+
+def identical(one: tuple[torch.Tensor, ...], other: tuple[torch.Tensor, ...]) -> bool:
+    """Bit for bit; NaN equals NaN of the same bits."""
+    return len(one) == len(other) and all(
+        a.shape == b.shape and a.dtype == b.dtype and torch.equal(_bytes(a), _bytes(b))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).view(torch.uint8)

@@ -1,0 +1,63 @@
+"""Each check stops a cheat that passes when that check is off, and every check lets an honest kernel pass.
+
+The policy is not asked, and for each cheat all other checks are switched off: what stops it is the one check.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import JudgeError
+from orchestrator.executors.local import LocalExecutor
+from orchestrator.records import Status
+from tests.conftest import ZOO, MakeJob, zoo_kernel
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+CHEATS = sorted((ZOO / "checks").glob("*.py"))
+CHECKS = {
+    *("host_operations", "launches", "inputs_unchanged", "red_zones", "overruns", "own_storage", "global_state"),
+    *("fresh_values", "changed_element", "deterministic", "zone_reads", "earlier_result", "muted_launches"),
+}
+
+
+def header(cheat: Path) -> tuple[str, Status]:
+    """The check that stops it and how it ends, from its first line."""
+    match = re.search(r"\| only: (\w+) \| expect: (\w+)", cheat.read_text().splitlines()[0])
+    assert match, cheat
+    return match[1], Status(match[2])
+
+
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda path: path.stem)
+async def test_the_check_alone_stops_the_cheat(judge: LocalExecutor, make_job: MakeJob, cheat: Path) -> None:
+    check, expected = header(cheat)
+    report = await judge.judge(make_job(cheat.read_bytes(), skip=tuple(sorted(CHECKS - {check}))))
+    assert report.status is expected, f"{report.message}\n{report.detail}"
+
+
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda path: path.stem)
+async def test_without_any_check_the_cheat_passes(judge: LocalExecutor, make_job: MakeJob, cheat: Path) -> None:
+    """Otherwise the test above shows nothing of the check."""
+    report = await judge.judge(make_job(cheat.read_bytes(), skip=tuple(sorted(CHECKS))))
+    assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
+    assert report.notes == (f"checks switched off: {', '.join(sorted(CHECKS))}",)
+
+
+def test_every_check_has_its_cheat() -> None:
+    assert {header(cheat)[0] for cheat in CHEATS} == CHECKS
+
+
+HONEST = sorted((ZOO / "redteam" / "honest").glob("*.py"))
+
+
+@pytest.mark.parametrize("kernel", HONEST, ids=lambda path: path.stem)
+async def test_an_honest_kernel_passes_all_checks(judge: LocalExecutor, make_job: MakeJob, kernel: Path) -> None:
+    report = await judge.judge(make_job(kernel.read_bytes()))
+    assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
+
+
+async def test_a_check_that_does_not_exist_cannot_be_switched_off(judge: LocalExecutor, make_job: MakeJob) -> None:
+    with pytest.raises(JudgeError, match="no check everything"):
+        await judge.judge(make_job(zoo_kernel("good"), skip=("everything",)))
