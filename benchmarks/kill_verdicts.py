@@ -74,7 +74,6 @@ def job(op: Op, kernel: str, folder: Path) -> Job:
         arguments=tuple(op.spec.inputs),
         parameters=op.spec.parameters,
         quick=True,
-        skip=("launches", "muted_launches"),
         limits=Limits(call_s=20, total_s=120),
     )
 

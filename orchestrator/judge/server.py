@@ -49,8 +49,12 @@ class _Judge:
         import torch
         import triton.language  # noqa: F401 - both in memory before the fork server is forked: a candidate starts warm
 
-        from orchestrator.judge import sandbox, worker
+        from orchestrator.judge import interpreter, sandbox, witness, worker
         from orchestrator.judge.forkserver import ForkServer
+
+        if self._interpreted:
+            interpreter.repair()  # once, for all candidates, which inherit it
+        witness.prepare()
 
         sandbox.make_undumpable()
         self._server = ForkServer.start(worker.main)

@@ -22,9 +22,10 @@ from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
 from orchestrator.judge import places, testfile
 from orchestrator.judge.candidate import Candidate, CandidateFailed, KilledFromOutside
-from orchestrator.judge.checks.registry import call_checks, series_checks
+from orchestrator.judge.checks import CallCheck
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.checks.global_state import global_state, unchanged
+from orchestrator.judge.checks.registry import call_checks, series_checks
 from orchestrator.judge.checks.series import Series, SeriesCheck
 from orchestrator.judge.proxy import Proxy
 from orchestrator.records import CaseResult, Job, Judging, Report, SandboxPiece, Status
@@ -100,13 +101,14 @@ def judge(job: Job, judging: Judging, start: Callable[[Path], Candidate]) -> Rep
 
 def _judge(progress: _Progress, start: Callable[[Path], Candidate]) -> Report:
     job, begun = progress.job, time.perf_counter()
+    checks = call_checks(job.skip)
     candidate = start(Path(job.folder) / job.kernel)
     try:
         progress.sandbox = candidate.pieces
         progress.seconds["start"] = time.perf_counter() - begun
         _state_unchanged(job, candidate.load(), "importing the file")
         progress.seconds["import"] = time.perf_counter() - begun - progress.seconds["start"]
-        _sweep(progress, candidate, begun)
+        _sweep(progress, candidate, checks, begun)
         verdict = _verdict(progress)
     except KilledFromOutside:
         raise
@@ -118,12 +120,12 @@ def _judge(progress: _Progress, start: Callable[[Path], Candidate]) -> Report:
     return progress.report(*verdict, output=output)
 
 
-def _sweep(progress: _Progress, candidate: Candidate, begun: float) -> None:
+def _sweep(progress: _Progress, candidate: Candidate, checks: Sequence[CallCheck], begun: float) -> None:
     """Every case, the listed and the drawn ones; on a few of them, chosen by the seed, the checks of a series."""
     job, interpreted = progress.job, progress.judging.interpreted
     device = "cpu" if interpreted else "cuda"
     quick = interpreted if job.quick is None else job.quick
-    proxy = Proxy(candidate, job, device, call_checks(job.skip))
+    proxy = Proxy(candidate, job, device, checks)
     with testfile.loaded(Path(job.folder), proxy.as_module(Path(job.kernel).stem, job.function)) as test:
         planned = [*test.cases(quick), *test.holdouts(progress.seed, quick)]
         progress.expected = len(planned)
@@ -131,8 +133,8 @@ def _sweep(progress: _Progress, candidate: Candidate, begun: float) -> None:
         for number, case in enumerate(planned):
             if time.perf_counter() - begun > job.limits.total_s:
                 raise CandidateFailed(Status.TIMEOUT, f"the sweep did not end within {job.limits.total_s:g} s")
-            checks = series_checks(job.skip) if number in closely else []
-            progress.cases.append(_case(_Bench(proxy, test, device, progress.seed + number), case, checks))
+            series = series_checks(job.skip) if number in closely else []
+            progress.cases.append(_case(_Bench(proxy, test, device, progress.seed + number), case, series))
             if not candidate.alive:
                 break
     progress.seconds["cases"] = sum(case.seconds for case in progress.cases)

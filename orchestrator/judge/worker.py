@@ -47,7 +47,7 @@ class _State:
         self._arenas: list[Attached] = []
         self._entry: Callable[..., object] | None = None
         self._results: dict[int, tuple[Any, ...]] = {}  # by the number of the call, the last few
-        self._witness = Witness(config["kernel"], interpreted=not self._cuda)
+        self._witness: Witness | None = None
         self._actions = {
             "attach": self._attach,
             "import": self._import,
@@ -64,6 +64,7 @@ class _State:
             return {"event": "raised", **_describe(error, self._config["kernel"])}
 
     def _import(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._witness = Witness(self._config["kernel"], interpreted=not self._cuda)
         module = _load(self._config["kernel"], self._config["module"])
         self._entry = getattr(module, self._config["function"])
         if not callable(self._entry):
@@ -76,7 +77,7 @@ class _State:
         return {"event": "attached"}
 
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
-        assert self._entry is not None
+        assert self._entry is not None and self._witness is not None
         tensors = {name: self._tensor(0, slot) for name, slot in message["inputs"].items()}
         with self._witness.watching(tensors, mute=message["mute"]) as seen:
             result = self._entry(**tensors, **message["parameters"])
@@ -96,6 +97,7 @@ class _State:
         return {"event": "delivered"}
 
     def _final(self, message: dict[str, Any]) -> dict[str, Any]:
+        assert self._witness is not None
         return {"event": "final", "state": self._witness.final()}
 
     def _tensor(self, arena: int, fields: dict[str, Any]) -> torch.Tensor:

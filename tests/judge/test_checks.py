@@ -45,7 +45,7 @@ async def test_without_any_check_the_cheat_passes(judge: LocalExecutor, make_job
     assert report.notes == (f"checks switched off: {', '.join(sorted(CHECKS))}",)
 
 
-def test_every_check_has_its_cheat() -> None:
+async def test_every_check_has_its_cheat() -> None:
     assert {header(cheat)[0] for cheat in CHEATS} == CHECKS
 
 
