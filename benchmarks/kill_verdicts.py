@@ -1,8 +1,11 @@
-"""Verdicts while their processes are killed at random: `python benchmarks/kill_verdicts.py [--verdicts 200] [--device auto]`.
+"""Verdicts while their processes are killed at random.
 
-Judges two kernels in turn, one right and one wrong, and in each verdict kills one of the three processes behind it (judge, fork
-server, candidate) with SIGKILL after a random time. Prints what each kill led to and, last, PASS or FAIL: PASS when every
-verdict is the right one, or the failure was recognised as ours and the same attempt, asked again, got the right one.
+    python benchmarks/kill_verdicts.py [--verdicts 200] [--device auto]
+
+Judges two kernels in turn, one right and one wrong, and in each verdict kills one of the three processes behind it
+(judge, fork server, candidate) with SIGKILL after a random time. Prints what each kill led to and, last, PASS or FAIL:
+PASS when every verdict is the right one, or the failure was recognised as ours and the same attempt, asked again, got
+the right one.
 """
 
 from __future__ import annotations

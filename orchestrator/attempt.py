@@ -102,6 +102,7 @@ def _job(op: Op, settings: JudgeSettings, folder: Path) -> Job:
         parameters=op.spec.parameters,
         quick=settings.quick,
         seed=settings.seed,
+        skip=settings.skip_checks,
         limits=settings.limits,
     )
 

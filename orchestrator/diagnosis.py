@@ -31,7 +31,7 @@ def _by_dtype(failed: Sequence[CaseResult], passed: Sequence[CaseResult]) -> lis
     sentences = []
     for dtype in dict.fromkeys(case.dtype for case in failed):
         mine, others = ([case for case in some if case.dtype == dtype] for some in (failed, passed))
-        if not others:
+        if not others and len(mine) > 1:
             sentences.append(f"{dtype}: every case fails.")
         found = _patterns(mine, others) or [_whole_scale(mine, others)]
         sentences += [f"{dtype}: {sentence}" for sentence in found if sentence and others]

@@ -35,6 +35,7 @@ class CandidateFailed(Exception):
 _CORES = os.cpu_count() or 1  # all of them busy for the whole time is within the limits
 
 
+_QUOTED = 4000  # characters of what a candidate says; its worker caps too, but is not to be trusted with it
 ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows of the usual sizes
 
 
@@ -244,7 +245,7 @@ def _how(exit_: Exit, limits: Limits) -> str:
 
 def _raised(answer: Mapping[str, Any], what: str) -> CandidateFailed:
     """What the candidate's process says it raised. Text only: a verdict in it stays text."""
-    name, text, trace = (str(answer.get(key, "")) for key in ("type", "text", "trace"))
+    name, text, trace = (str(answer.get(key, ""))[-_QUOTED:] for key in ("type", "text", "trace"))
     compile_ = what == "import" or answer.get("kind") == "compile"
     status = Status.COMPILE_ERROR if compile_ else Status.RUNTIME_ERROR
     summary = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
