@@ -225,7 +225,7 @@ def test_global_state(ask: Ask, what: str) -> None:
     answered = ask(cheat("changes_flags"), {}, arguments="x ?", extra=what)
     assert "error" not in answered, answered
     words = {"trace": "hook of sys", "alarm": "alarm", "recursion": "switches", "hooks": "knobs or hooks"}
-    state = answered["calls"][0]["evidence"]["state"]
+    state = answered["calls"][0]["evidence"]["state"] or answered["final"]
     assert any(words.get(what, what).casefold() in sentence.casefold() for sentence in state), state
 
 
@@ -233,11 +233,12 @@ def test_a_module_is_replaced(ask: Ask) -> None:
     assert "torch.special.expit was replaced" in ask(cheat("patches_far_away"))["final"]
 
 
-def test_state_is_quiet_when_nothing_happens_and_costs_little(
-    ask: Ask, record_property: Callable[[str, object], None]
-) -> None:
-    calls = ask(cheat("nothing_happens"), *[{}] * 60)["calls"]
-    assert all(call["evidence"]["state"] == [] for call in calls)
-    cost_us = statistics.median(call["seconds"] for call in calls[10:]) * 1e6
-    record_property("watching_us", cost_us)
-    print(f"watching a call that does nothing: {cost_us:.0f} us")
+def test_what_watching_costs(ask: Ask, record_property: Callable[[str, object], None]) -> None:
+    """Printed, not asserted: another program's load is not ours."""
+    nothing = ask(cheat("nothing_happens"), *[{}] * 60)["calls"]
+    assert all(call["evidence"]["state"] == [] for call in nothing)
+    calls = ask(HONEST[0], *[{}, {"bare": True}] * 60, shapes=((2, 64), (64,)))["calls"]
+    watched, bare = (min(call["seconds"] for call in calls[place::2]) * 1e6 for place in (0, 1))
+    empty = statistics.median(call["seconds"] for call in nothing[10:]) * 1e6
+    record_property("watching_us", watched - bare)
+    print(f"{HONEST[0].stem}: {bare:.0f} us, watched {watched:.0f} us; a call that only allocates: {empty:.0f} us")

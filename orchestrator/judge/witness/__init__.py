@@ -50,10 +50,10 @@ class Witness:
 
     def imported(self) -> list[str]:
         """Global state that importing the kernel file changed, in sentences."""
-        return self._state.end()
+        return self._state.imported()
 
     def final(self) -> list[str]:
-        """Replaced functions in every loaded module of torch, triton and our own; tens of milliseconds, so once."""
+        """Replaced functions in every loaded module of torch, triton and our own; tens of milliseconds: at the end."""
         return self._state.final()
 
     @contextmanager

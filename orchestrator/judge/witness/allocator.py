@@ -79,12 +79,16 @@ class Allocator:
 
     def overruns(self) -> list[dict[str, object]]:
         """Zones that are not as they were, each reported once; blocks held for this look are let go."""
+        found = self._damaged()
+        self.release()
+        self._known = [known for known in self._known if known.block() is not None][-_MOST_KNOWN:]
+        return found
+
+    def _damaged(self) -> list[dict[str, object]]:
         alive = [(known, block) for known in self._known if (block := known.block()) is not None]
         zones = [_Zone(known, side, zone) for known, block in alive for side, zone in _zones(known, block)]
-        damaged = [zone for zone, hurt in zip(zones, _hurt(zones), strict=True) if hurt]
-        self._known = [known for known, _ in alive][-_MOST_KNOWN:]
-        self.release()
-        return [zone.report() for zone in damaged][:_MOST_REPORTED]
+        hurt = [zone for zone, answer in zip(zones, _hurt(zones), strict=True) if answer]
+        return [zone.report() for zone in hurt][:_MOST_REPORTED]
 
     def release(self) -> None:
         """Let go of the blocks that were held for a look at the call."""

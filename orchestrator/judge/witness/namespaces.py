@@ -1,11 +1,11 @@
 """Functions of torch, triton, the standard library and our own modules that were replaced.
 
-Owns snapshots of namespaces and their comparison by identity. Near namespaces are compared after every call; wide ones,
-every module of torch and triton that is loaded and the classes in them, once at the end. Entries that appear later are
-lazily loaded parts, not changes; a value that was no function, class or module may be a cache and is left out.
+Owns snapshots of namespaces and their comparison by identity, in three circles: `near` (what measures and judges, after
+every call), `middle` (what torch and Triton call by, after the import and at the end) and `wide` (every loaded module
+of torch, triton, numpy and ours with its classes, at the end). Entries that appear later are lazily loaded parts unless
+they hide another of the same name; a value that was no function, class or module may be a cache and is left out.
 
-Cannot see: a function that was replaced and put back within one call, and one whose code object was changed in place
-where the wide look does not reach.
+Cannot see: a function that was replaced and put back before the next look.
 """
 
 from __future__ import annotations
@@ -15,34 +15,30 @@ import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any
 
 import torch
-import triton.language
+from triton.language import core
 from triton.runtime import autotuner, interpreter, jit
 
 from orchestrator.judge.witness.origin import REPAIRS, TORCH_FOLDER
 
 _NEAR_MODULES = """
-    builtins torch torch.nn.functional torch.cuda torch.autograd torch.testing torch.library torch.random
-    torch._C._nn torch.utils._python_dispatch torch.overrides torch._ops
-    triton triton.language triton.language.core triton.language.math triton.testing triton.runtime
-    triton.runtime.interpreter triton.runtime.jit triton.runtime.autotuner triton.runtime.driver
-    triton.compiler.compiler
-    time math json os socket sys random threading struct weakref gc ctypes subprocess operator functools
+    builtins sys time math json os socket random threading struct torch.nn.functional torch.cuda torch.random
+    torch.testing triton triton.testing triton.runtime triton.runtime.jit triton.runtime.autotuner
+    triton.runtime.interpreter
 """
-_NEAR_CLASSES = (
-    *(torch.Tensor, torch._C.TensorBase, torch.cuda.streams.Event, torch.cuda.streams.Stream, torch.autograd.Function),
-    *(
-        torch._ops.OpOverload,
-        torch._ops.OpOverloadPacket,
-        torch.Generator,
-        jit.JITFunction,
-        jit.KernelInterface,
-        autotuner.Autotuner,
-    ),
-    *(autotuner.Heuristics, autotuner.Config, interpreter.GridExecutor, interpreter.InterpretedFunction),
+_NEAR_CLASSES = (torch.cuda.streams.Event, torch.cuda.streams.Stream, torch.Generator, jit.JITFunction)
+_MIDDLE_MODULES = """
+    torch torch.autograd torch.library torch._C._nn torch._ops torch.overrides torch.utils._python_dispatch
+    triton.language triton.language.core triton.language.math triton.runtime.driver triton.compiler.compiler
+    weakref gc ctypes subprocess operator functools
+"""
+_MIDDLE_CLASSES = (
+    *(torch.Tensor, torch._C.TensorBase, torch.autograd.Function, torch._ops.OpOverload, torch._ops.OpOverloadPacket),
+    *(jit.KernelInterface, autotuner.Autotuner, autotuner.Heuristics, autotuner.Config, interpreter.GridExecutor),
+    *(interpreter.InterpretedFunction, core.tensor, core.dtype, core.constexpr),
 )
 _WIDE = ("torch", "triton", "orchestrator", "numpy")
 _FUNCTIONS = (
@@ -50,6 +46,7 @@ _FUNCTIONS = (
     *(classmethod, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType),
 )
 _MOST_REPORTED = 16
+_CODE = attrgetter("__code__")
 _TEXT = 160  # characters of a sentence
 _WRAPPED = ("__wrapped__", "_torchdynamo_orig_callable")
 _INTERPRETED_FILES = (str(interpreter.__file__), REPAIRS)
@@ -61,9 +58,9 @@ class Snapshot:
     def __init__(self, spaces: Iterable[_Space]) -> None:
         self._spaces = list(spaces)
 
-    def changes(self) -> list[str]:
-        """Entries that are not what they were, each reported once."""
-        return [sentence for space in self._spaces for sentence in space.changes()][:_MOST_REPORTED]
+    def changes(self, *, bodies: bool = False) -> list[str]:
+        """Entries that are not what they were, each reported once; with `bodies` also functions with other code."""
+        return [sentence for space in self._spaces for sentence in space.changes(bodies)][:_MOST_REPORTED]
 
 
 class _Space:
@@ -77,12 +74,16 @@ class _Space:
         kept = {key: value for key, value in dict(namespace).items() if issubclass(type(value), _FUNCTIONS)}
         self._keys = list(kept)
         self._values: list[Any] = list(kept.values())
+        self._functions = [value for value in self._values if type(value) is types.FunctionType]
+        self._bodies = [function.__code__ for function in self._functions]
 
-    def changes(self) -> Iterator[str]:
+    def changes(self, bodies: bool) -> Iterator[str]:
         if not all(map(is_, map(self._namespace.get, self._keys), self._values)):
             yield from self._replaced()
         if len(self._namespace) > len(self._all):
             yield from self._shadowed()
+        if bodies and not all(map(is_, map(_CODE, self._functions), self._bodies)):
+            yield from self._rewritten()
 
     def _replaced(self) -> Iterator[str]:
         for place, (key, value) in enumerate(zip(self._keys, self._values, strict=True)):
@@ -92,6 +93,12 @@ class _Space:
             self._values[place] = now
             if not _expected(self._name, value, now):
                 yield f"{self._name}.{key} was replaced"[:_TEXT]
+
+    def _rewritten(self) -> Iterator[str]:
+        for place, (function, body) in enumerate(zip(self._functions, self._bodies, strict=True)):
+            if function.__code__ is not body:
+                self._bodies[place] = function.__code__
+                yield f"{self._name}.{function.__name__} was given other code"[:_TEXT]
 
     def _shadowed(self) -> Iterator[str]:
         new = frozenset(self._namespace) - self._all
@@ -116,12 +123,19 @@ def _expected(name: str, before: Any, now: Any) -> bool:
 
 
 def near() -> Snapshot:
-    """What a cheat would replace first; cheap enough for every call."""
-    names = {name for name in sys.modules if name.startswith("orchestrator.judge")} | set(_NEAR_MODULES.split())
-    core = triton.language.core
-    classes = (*_NEAR_CLASSES, core.tensor, core.dtype, core.constexpr)
+    """What measures and judges; cheap enough for every call."""
+    ours = {name for name in sys.modules if name.startswith("orchestrator.judge")}
+    return _snapshot(ours | set(_NEAR_MODULES.split()), _NEAR_CLASSES)
+
+
+def middle() -> Snapshot:
+    """What a cheat would replace first, besides; half a millisecond."""
+    return _snapshot(set(_MIDDLE_MODULES.split()), _MIDDLE_CLASSES)
+
+
+def _snapshot(modules: set[str], classes: Iterable[type]) -> Snapshot:
     below = (vars(builtins),)
-    return Snapshot([_Space(name, vars(_module(name)), below) for name in sorted(names)] + [*map(_of_class, classes)])
+    return Snapshot([_Space(name, vars(_module(name)), below) for name in sorted(modules)] + [*map(_of_class, classes)])
 
 
 def _of_class(one: type) -> _Space:

@@ -12,6 +12,12 @@ import torch
 import triton
 
 KEPT = []
+
+
+def KEPT_FUNCTION(*operands):
+    return operands
+
+
 CHANGES = {
     "default dtype": lambda: torch.set_default_dtype(torch.float64),
     "grad mode": lambda: torch.set_grad_enabled(not torch.is_grad_enabled()),
@@ -42,6 +48,7 @@ CHANGES = {
     "builtins.len": lambda: __import__("builtins").__dict__.update(len=lambda x: x.__len__()),
     "torch.nn.functional.rms_norm": lambda: setattr(torch.nn.functional, "rms_norm", print),
     "Tensor.allclose": lambda: setattr(torch.Tensor, "allclose", print),
+    "einsum was given other code": lambda: setattr(torch.functional.einsum, "__code__", KEPT_FUNCTION.__code__),
     "json.dumps": lambda: setattr(json, "dumps", lambda *a, _dumps=json.dumps, **k: _dumps(*a, **k)),
     "time.perf_counter": lambda: setattr(__import__("time"), "perf_counter", lambda: 0.0),
     "JITFunction.run": lambda: setattr(triton.runtime.jit.JITFunction, "run", print),

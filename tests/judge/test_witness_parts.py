@@ -1,0 +1,157 @@
+"""Parts of the witness on their own: what a confined candidate on a CPU does not reach."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from orchestrator.judge.witness import launches, results, state  # noqa: E402
+from orchestrator.judge.witness.allocator import Allocator  # noqa: E402
+from orchestrator.judge.witness.launches import Launches  # noqa: E402
+from orchestrator.judge.witness.origin import Origin, Origins  # noqa: E402
+
+
+class Jitted:
+    """As much of a compiled kernel as a launch is told by."""
+
+    def __init__(self, fn: Callable[..., object]) -> None:
+        self.fn = fn
+
+
+def own(y: object) -> None:
+    """A kernel of this file."""
+
+
+def compiled() -> tuple[Callable[..., object], list[object]]:
+    """JITFunction.run as far as the grid goes, and the grids that reach the driver."""
+    launched: list[object] = []
+
+    def run(self: Jitted, *args: object, grid: Any, warmup: bool, **kwargs: object) -> None:
+        if not warmup:
+            launched.append(grid({"BLOCK": 4}) if callable(grid) else grid)
+
+    return launches._compiled(run), launched
+
+
+@pytest.mark.parametrize("mute", [False, True])
+def test_compiled_launches(mute: bool) -> None:
+    run, launched = compiled()
+    witness = Launches(frozenset({__file__}))
+    evaluated = []
+
+    def grid(meta: dict[str, int]) -> tuple[int, int]:
+        evaluated.append(meta)
+        return 3, meta["BLOCK"]
+
+    witness.begin(mute)
+    run(Jitted(own), grid=grid, warmup=False)
+    run(Jitted(own), grid=grid, warmup=True)
+    run(Jitted(gc.collect), grid=(2,), warmup=False)
+    run(Jitted(own), grid=(0, 5), warmup=False)
+    witness.end()
+    run(Jitted(own), grid=(7,), warmup=False)
+    assert evaluated == [{"BLOCK": 4}]
+    assert launched == [*(((0,), (2,), (0,)) if mute else ((3, 4), (2,), (0, 5))), (7,)]
+    assert [(one["kernel"], one["programs"], one["own"]) for one in witness.found()] == [
+        ("own", 12, True),
+        ("collect", 2, False),
+        ("own", 0, True),
+    ]
+
+
+def test_triton_is_not_the_candidate_and_its_callbacks_are() -> None:
+    from triton.runtime.autotuner import Heuristics
+
+    seen: list[Origin] = []
+
+    class Kernel:
+        def run(self, *args: object, **kwargs: object) -> None:
+            """Called by Triton, and here it stands for Triton's launch."""
+
+    origins = Origins(__file__)
+    import sys
+
+    Heuristics(Kernel(), [], {"BLOCK": lambda args: seen.append(origins.of(sys._getframe()))}).run(grid=(1,))
+    assert seen[0].candidate and seen[0].line > 0
+    called_by_triton = {"BLOCK": _Asks(origins, seen)}
+    Heuristics(Kernel(), [], called_by_triton).run(grid=(1,))
+    assert not seen[1].candidate
+
+
+class _Asks:
+    """A callable that leaves no frame of this file between Triton and the question."""
+
+    def __init__(self, origins: Origins, seen: list[Origin]) -> None:
+        self._origins, self._seen = origins, seen
+
+    def __call__(self, args: object) -> None:
+        import sys
+
+        frame = sys._getframe().f_back
+        self._seen.append(self._origins.of(frame))
+
+
+def allocate(allocator: Allocator, *shape: int) -> Any:
+    return allocator.serve(torch.ops.aten.empty.memory_format, (list(shape),), {}, 1)
+
+
+def test_memory_that_is_kept_stays_and_what_is_let_go_is_forgotten() -> None:
+    allocator = Allocator()
+    kept, gone = allocate(allocator, 3), allocate(allocator, 3)
+    kept.fill_(5)
+    block = weakref.ref(allocator._held[1])
+    del gone
+    assert allocator.overruns() == []
+    assert block() is None and len(allocator._known) == 1
+    for _ in range(600):
+        allocate(allocator, 2)
+    assert allocator.overruns() == [] and len(allocator._known) == 1
+    assert kept.tolist() == [5, 5, 5]
+
+
+def test_odd_requests_are_left_to_torch() -> None:
+    allocator, aten = Allocator(), torch.ops.aten
+    assert allocate(allocator, 0).shape == (0,)
+    assert allocate(allocator).shape == ()
+    with pytest.raises(RuntimeError, match="negative"):
+        allocate(allocator, -1)
+    sparse = allocator.serve(aten.zeros.default, ([2, 2],), {"layout": torch.sparse_coo}, 1)
+    assert sparse.layout is torch.sparse_coo
+    assert allocator.serve(aten.empty.memory_format, ([2],), {"device": torch.device("meta")}, 1).device.type == "meta"
+
+
+def test_a_served_tensor_survives_what_code_does_to_tensors() -> None:
+    allocator = Allocator()
+    tensor = allocate(allocator, 4)
+    with pytest.raises(RuntimeError, match="not resizable"):
+        tensor.resize_(100)
+    tensor.set_(torch.zeros(2).untyped_storage())
+    tensor.untyped_storage().resize_(0)
+    gc.collect()
+    assert allocator.overruns() == []
+
+
+def test_earlier_results_are_kept_within_a_bound() -> None:
+    look = results.Results()
+    for _ in range(50):
+        (one,) = look.look({}, [torch.zeros(10)])
+        assert one == {"aliases": "", "earlier": False, "attributes": []}
+    assert len(look._kept) <= 4
+    assert look.look({}, ["no tensor", None, torch.zeros(0), torch.zeros(2, 2).to_sparse()])[-1]["earlier"] is False
+
+
+def test_a_difference_is_found_without_asking_the_candidates_objects() -> None:
+    class Agreeable:
+        def __eq__(self, other: object) -> bool:
+            raise AssertionError("asked")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    assert state._differ([1, Agreeable()], [1, Agreeable()])
+    assert state._differ({"a": 1}, {"a": 2}) and not state._differ({"a": (1, "x")}, {"a": (1, "x")})
