@@ -59,6 +59,7 @@ def main() -> None:
     path, repaired = Path(sys.argv[1]), sys.argv[2] == "1"
     if repaired:
         interpreter.repair()
+        interpreter.stand_in()
     scope: dict[str, Any] = {}
     sys.path.insert(0, str(path.parent))
     module = __import__(path.stem)

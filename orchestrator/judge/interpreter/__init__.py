@@ -18,6 +18,7 @@ from functools import cache
 import triton
 
 from orchestrator.errors import JudgeError
+from orchestrator.judge.interpreter.host import stand_in
 from orchestrator.judge.interpreter.limits import NotInterpretable, is_limit
 from orchestrator.judge.interpreter.recording import forget, specializations
 from orchestrator.judge.interpreter.tuning import choose_configuration, configurations
@@ -30,6 +31,7 @@ __all__ = [
     "is_limit",
     "repair",
     "specializations",
+    "stand_in",
 ]
 
 VERSIONS = ("3.5", "3.6", "3.7")
@@ -52,7 +54,7 @@ def repair() -> tuple[str, ...]:
 
 @cache
 def _repairs() -> dict[str, Callable[[], None]]:
-    from orchestrator.judge.interpreter import bfloat16, language, launches, tuning
+    from orchestrator.judge.interpreter import bfloat16, language, launches, libdevice, tuning
 
     return {
         "bfloat16 is a number": bfloat16.map_dtype,
@@ -69,5 +71,6 @@ def _repairs() -> dict[str, Callable[[], None]]:
         "launches know their kernel": launches.remember_owners,
         "scalar arguments are tensors": launches.scalars,
         "grids, constants and annotated types as at a GPU launch": launches.launch,
+        "libdevice by numpy": libdevice.twins,
         "autotune without a clock": tuning.run_one_configuration,
     }

@@ -50,7 +50,7 @@ def bind_names() -> None:
         fn = self.fn
         for name, value in list(fn.__globals__.items()):
             if tl.core.is_builtin(value):
-                fn.__globals__[name] = _bound(value)
+                fn.__globals__[name] = bound(value)
         if fn.__closure__:
             enclosing = {n: _cell(c) for n, c in zip(fn.__code__.co_freevars, fn.__closure__, strict=True)}
             scope = {**fn.__globals__, **enclosing}
@@ -146,11 +146,11 @@ def _orchestrator_call(function: Callable[..., Any], *args: Any, **kwargs: Any) 
     return result
 
 
-def _bound(builtin: Callable[..., Any]) -> Callable[..., Any]:
-    def bound(*args: Any, **kwargs: Any) -> Any:
+def bound(builtin: Callable[..., Any]) -> Callable[..., Any]:
+    def inner(*args: Any, **kwargs: Any) -> Any:
         return builtin(*args, **{**kwargs, "_semantic": interpreter.interpreter_semantic})
 
-    return bound
+    return inner
 
 
 def _cell(cell: types.CellType) -> Any:

@@ -77,7 +77,7 @@ def parameters_of(owner: Any) -> Sequence[Any]:
 
 
 def scalar(value: bool | int | float, type_name: str = "") -> Any:
-    """A number as the scalar tensor that a GPU launch hands over; `type_name` is an annotation's, else the value decides."""
+    """A number as the scalar tensor of a GPU launch; its type is an annotation's, `type_name`, or follows the value."""
     dtype = tl.str_to_ty(type_name or jit.mangle_type(value), None)
     data = np.array([value]).astype(interpreter._get_np_dtype(dtype))
     return tl.tensor(interpreter.TensorHandle(data, dtype), dtype)

@@ -14,7 +14,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 from triton.runtime import jit
 
-from orchestrator.judge.ahead import Specialization, Unrecordable, encode
+from orchestrator.judge.ahead.records import Specialization, Unrecordable, encode
 
 _MOST = 200  # kinds of launches that are kept; a kernel with more has told enough
 _seen: dict[str, Specialization] = {}

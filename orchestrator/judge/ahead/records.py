@@ -1,14 +1,12 @@
-"""Kernels compiled for real targets, without a GPU and without being run.
-
-Owns the record of a specialization, and compiling it. Imports no triton by itself: in a process where Triton
-interprets nothing can be compiled, and the record is used there too.
-"""
+"""What is compiled ahead, and what came of it. Plain data: neither torch nor triton."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from pydantic import TypeAdapter
 
 
 class Unrecordable(Exception):
@@ -28,8 +26,42 @@ class Specialization:
     limit: str = ""  # why it cannot be compiled elsewhere; then the rest is empty
 
     def to_json(self) -> str:
-        """As text; equal specializations give equal texts."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """As text; equal specializations give equal texts. The order of `types` is the parameters'."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class CompileResult:
+    """What compiling one specialization for one target came to."""
+
+    kernel: str
+    target: str
+    ok: bool
+    error: str = ""  # the compiler's words, headed by the kernel's line; empty when ok
+    limit: str = ""  # why it could not be tried; then neither ok nor an error
+    seconds: float = 0.0
+    shared_bytes: int | None = None
+    registers: int | None = None  # of a thread; NVIDIA only, as ptxas says
+    spilled_bytes: int | None = None
+    cached: bool = False
+
+    def to_json(self) -> str:
+        """As text."""
+        return json.dumps(asdict(self))
+
+
+def specialization_from_json(text: str) -> Specialization:
+    """Reads what `to_json` wrote. Raises ValueError."""
+    return _SPECIALIZATION.validate_json(text)
+
+
+def result_from_json(text: str) -> CompileResult:
+    """Reads what `to_json` wrote. Raises ValueError."""
+    return _RESULT.validate_json(text)
+
+
+_SPECIALIZATION = TypeAdapter(Specialization)
+_RESULT = TypeAdapter(CompileResult)
 
 
 def encode(value: Any) -> Any:

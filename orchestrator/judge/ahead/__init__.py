@@ -1,0 +1,103 @@
+"""Kernels compiled for real targets, without a GPU and without being run.
+
+`interpreter` writes down each kind of launch as a Specialization; `compile_specializations` compiles it. Where Triton
+interprets nothing can be compiled, because the language's own functions were made for the interpreter, so that is for
+a process of its own: forked before triton was imported, TRITON_INTERPRET not set, and confined as a candidate is,
+because it imports the kernel file. What it says may convict a kernel, never acquit it. `serve` is what such a process
+runs; the Cache is the judge's. Importing this imports neither torch nor triton.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from orchestrator.judge import channel
+from orchestrator.judge.ahead import forks
+from orchestrator.judge.ahead.cache import Cache
+from orchestrator.judge.ahead.records import (
+    CompileResult,
+    Specialization,
+    result_from_json,
+    specialization_from_json,
+)
+
+__all__ = [
+    "SHARED_LIMIT_BYTES",
+    "TARGETS",
+    "Cache",
+    "CompileResult",
+    "Specialization",
+    "compile_specializations",
+    "result_from_json",
+    "serve",
+    "specialization_from_json",
+]
+
+TARGETS = ("sm_80", "sm_90", "gfx942")
+SHARED_LIMIT_BYTES = {"sm_80": 166_912, "sm_90": 232_448, "gfx942": 65_536}  # what one program may have there
+
+
+def compile_specializations(
+    kernel_file: Path,
+    specializations: Sequence[Specialization],
+    targets: Sequence[str] = TARGETS,
+    workers: int | None = None,
+    limit_s: float = 60.0,
+) -> list[CompileResult]:
+    """Compile each specialization for each target; the results in that order. Runs the file as an import does.
+
+    Each is compiled in a fork of its own, one for each core at a time unless `workers` says otherwise. What is not done
+    after `limit_s` seconds is ended, and is a limit.
+    """
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        raise RuntimeError("nothing can be compiled in a process in which Triton interprets")
+    from orchestrator.judge.ahead import compiling
+
+    jobs = [(specialization, target) for specialization in specializations for target in targets]
+    try:
+        functions = compiling.load(kernel_file)
+    except Exception as error:  # noqa: BLE001 - whatever the file raises without the interpreter is its fault
+        text = f"{kernel_file.name} cannot be imported where Triton compiles: {type(error).__name__}: {error}"
+        return [CompileResult(job.kernel, target, ok=False, error=text[:4000]) for job, target in jobs]
+    calls = [partial(_as_text, functions, specialization, target) for specialization, target in jobs]
+    outcomes = forks.run(calls, workers or os.cpu_count() or 1, limit_s)
+    return [_result(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
+
+
+def serve(sock: socket.socket, config: dict[str, Any]) -> None:
+    """Answer one request of the judge: `specializations` as texts and `targets`; `config` names the kernel file."""
+    message: dict[str, Any] = channel.receive(sock)
+    asked = [specialization_from_json(text) for text in message["specializations"]]
+    results = compile_specializations(Path(config["kernel"]), asked, message["targets"], limit_s=message["limit_s"])
+    texts = [result.to_json() for result in results]
+    channel.send(sock, {"id": message.get("id"), "event": "compiled", "results": texts})
+
+
+def _as_text(functions: Any, specialization: Specialization, target: str) -> str:
+    from orchestrator.judge.ahead import compiling
+
+    return compiling.compile_one(functions, specialization, target).to_json()
+
+
+def _result(job: tuple[Specialization, str], outcome: forks.Outcome) -> CompileResult:
+    specialization, target = job
+    seconds = round(outcome.seconds, 4)
+    if outcome.text is None:
+        if outcome.timed_out:
+            return CompileResult(
+                specialization.kernel, target, False, limit="compiling did not end in time", seconds=seconds
+            )
+        how = f"signal {outcome.signal}" if outcome.signal else "an exit"
+        text = f"the compiler ended its process by {how}\n{outcome.output}"
+        return CompileResult(specialization.kernel, target, False, error=text[-4000:], seconds=seconds)
+    result = result_from_json(outcome.text)
+    if result.error and outcome.output:  # what MLIR and LLVM say goes to the standard error
+        return CompileResult(
+            specialization.kernel, target, False, f"{result.error}\n{outcome.output}"[:6000], seconds=seconds
+        )
+    return result
