@@ -9,7 +9,7 @@ can take it apart. Owns the order in which things are installed, watched and loo
   launches      kernels launched, with how many programs; muting them
   allocator     memory with canaries on both sides and poison inside
   results       what a result shares its storage with, and attributes set on it
-  state         global state before and after
+  state         global state before and after (looks: of what)
   namespaces    functions that were replaced
 """
 

@@ -30,7 +30,8 @@ ALIGNMENT = 512  # bytes, as torch's own allocator gives on a GPU
 _NARROWEST, _WIDE, _WIDEST = 4 << 10, 64 << 10, 1 << 20  # bytes of a zone
 _FLOAT, _INTEGER = 0xFF, 0xA5  # canaries: NaN in every float format that has one with all bits set
 _SENTINEL, _TRUE = 0x5A, 0x01  # poison of integers and of booleans
-_MOST_KNOWN = 256  # blocks
+_MOST_KNOWN = 1024  # blocks alive at once; those beyond are padded and poisoned, but not looked at
+_MOST_HELD = 256  # blocks
 _MOST_HELD_BYTES = 256 << 20  # kept until the call is looked at, though the candidate let them go
 _MOST_REPORTED = 32
 
@@ -81,7 +82,7 @@ class Allocator:
         """Zones that are not as they were, each reported once; blocks held for this look are let go."""
         found = self._damaged()
         self.release()
-        self._known = [known for known in self._known if known.block() is not None][-_MOST_KNOWN:]
+        self._forget_the_dead()
         return found
 
     def _damaged(self) -> list[dict[str, object]]:
@@ -112,12 +113,16 @@ class Allocator:
         return tensor
 
     def _remember(self, known: _Known) -> None:
-        if len(self._known) >= 2 * _MOST_KNOWN:
-            self._known = [one for one in self._known if one.block() is not None][-_MOST_KNOWN:]
-        self._known.append(known)
+        if len(self._known) >= _MOST_KNOWN:
+            self._forget_the_dead()
+        if len(self._known) < _MOST_KNOWN:
+            self._known.append(known)
+
+    def _forget_the_dead(self) -> None:
+        self._known = [known for known in self._known if known.block() is not None]
 
     def _hold(self, block: Any, nbytes: int) -> None:
-        if self._held_bytes + nbytes <= _MOST_HELD_BYTES and len(self._held) < _MOST_KNOWN:
+        if self._held_bytes + nbytes <= _MOST_HELD_BYTES and len(self._held) < _MOST_HELD:
             self._held.append(block)
             self._held_bytes += nbytes
 

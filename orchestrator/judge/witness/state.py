@@ -1,9 +1,8 @@
 """Global state of the process that a call, or the import of a kernel file, left different.
 
-Owns the list of what is looked at, each with the words for it, and the comparison. Values are compared by what they
-are, functions by identity (`namespaces`). Warning filters, logging, caches of torch and triton, and Triton's allocator
-are not looked at: honest code sets them. Threads and processes that are started and gone again within the call are
-seen by an audit hook, which no Python code can take away.
+Owns the comparison of two looks (`looks` says at what), and what is started in between. Values are compared by what
+they are, functions by identity (`namespaces`). Threads and processes that are started and gone again within the call
+are seen by an audit hook, which no Python code can take away.
 
 Catches what a cheat leaves behind for the judge's or a later call's eyes. Cannot see: what is changed and changed back
 within the call, and state inside C libraries.
@@ -12,196 +11,34 @@ within the call, and state inside C libraries.
 from __future__ import annotations
 
 import _thread
-import gc
 import os
-import random
-import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-import triton
-from triton import knobs
 
-from orchestrator.judge.witness import namespaces
+from orchestrator.judge.witness import looks, namespaces
+from orchestrator.judge.witness.looks import Value
 from orchestrator.judge.witness.origin import Origins
 
 _MOST_REPORTED = 32
 _TEXT = 160  # characters of a sentence
-_MOST_DESCRIPTORS = 512
-_KEYS = ("CPU", "CUDA", "HIP", "Autograd", "ADInplaceOrView", "Composite", "BackendSelect", "Python")
-_LAZY_VARIABLES = {
-    "CUDA_MODULE_LOADING",
-    "TORCHINDUCTOR_CACHE_DIR",
-    "TRITON_CACHE_DIR",
-}  # torch sets them when it starts
-_GROUPS = tuple(name for name, value in vars(knobs).items() if isinstance(value, knobs.base_knobs))
-
-Value = Any
+_LAZY_VARIABLES = {"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}  # torch sets them as it starts
+_QUIET = ("/dev/", "anon_inode:", "/memfd:", "/proc/", "/sys/")  # descriptors that lead nowhere
+_DRIVERS = ("pipe:", "socket:")  # a GPU's driver opens them as it needs them
 _started: State | None = None
-_cuda_runs = torch.cuda.is_initialized  # as it is before anything stands in for a GPU
-
-
-def _rng() -> Value:
-    state = [torch.default_generator.get_state().numpy().tobytes()]
-    if _cuda_runs():
-        state += [generator.get_state().numpy().tobytes() for generator in torch.cuda.default_generators]
-    return state
-
-
-def _device() -> Value:
-    if not _cuda_runs():
-        return None
-    return torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
-
-
-def _autocast() -> Value:
-    kinds = ("cpu", "cuda")
-    return [(torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in kinds] + [
-        (torch.is_autocast_cache_enabled(), None)
-    ]
-
-
-def _precision() -> Value:
-    cuda = torch.backends.cuda.matmul
-    return [
-        _quietly(lambda: torch.get_float32_matmul_precision()),
-        *(_quietly(getter) for getter in (torch._C._get_cublas_allow_tf32, torch._C._get_cudnn_allow_tf32)),
-        _quietly(lambda: cuda.allow_fp16_reduced_precision_reduction),
-        _quietly(lambda: cuda.allow_bf16_reduced_precision_reduction),
-        _quietly(lambda: cuda.allow_fp16_accumulation),
-        _quietly(lambda: (torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic)),
-    ]
-
-
-def _quietly(getter: Callable[[], Value]) -> Value:
-    """torch refuses to say when two ways of setting the same flag were mixed."""
-    try:
-        return getter()
-    except (RuntimeError, AttributeError) as error:
-        return type(error).__name__
-
-
-def _deterministic() -> Value:
-    return (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-        torch.utils.deterministic.fill_uninitialized_memory,
-    )
-
-
-def _threads() -> Value:
-    return sorted(thread.name[:40] for thread in threading.enumerate())
-
-
-def _children() -> Value:
-    """Whether there is a child that has not been waited for."""
-    with suppress(ChildProcessError):
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        return True
-    return False
-
-
-def _folder() -> Value:
-    try:
-        return os.getcwd()  # noqa: PTH109 - Path.cwd is a call more
-    except OSError:
-        return "none"
-
-
-def _signals() -> Value:
-    return [signal.getsignal(number) for number in range(1, 32)], signal.getitimer(signal.ITIMER_REAL)[0] > 0
-
-
-def _hooks() -> Value:
-    return [
-        *(sys.excepthook, sys.displayhook, sys.unraisablehook, sys.breakpointhook, threading.excepthook),
-        *(sys.gettrace(), sys.getprofile(), *sys.meta_path, *sys.path_hooks),
-    ]
-
-
-def _path() -> Value:
-    """Without the folder that a part of torch adds when it is first loaded (2.9)."""
-    lazy = getattr(sys.modules.get("torch.distributed.nn.jit.instantiator"), "INSTANTIATED_TEMPLATE_DIR_PATH", None)
-    return [entry for entry in sys.path if entry != lazy]
-
-
-def _interpreter() -> Value:
-    return gc.isenabled(), sys.getrecursionlimit(), sys.getswitchinterval(), len(gc.callbacks)
-
-
-def _knobs() -> Value:
-    found = []
-    for name in _GROUPS:
-        group = getattr(knobs, name)
-        values = {**vars(group)}
-        chains = {key: tuple(value.calls) for key, value in vars(type(group)).items() if hasattr(value, "calls")}
-        found.append((name, values, chains))
-    return found
-
-
-def _overridden() -> Value:
-    return _overridden_among(len(torch.library._impls))
-
-
-@cache
-def _overridden_among(_: int) -> Value:
-    """By what keys: torch itself registers others (Meta, batching) when parts of it are first loaded."""
-    own = (name for name in torch.library._impls if name.startswith("aten/"))
-    return {name for name in own if name.rpartition("/")[2].startswith(_KEYS)}
-
-
-# What is compared as a whole, with the words for a difference.
-_WHOLE: dict[str, Callable[[], Value]] = {
-    "the default dtype": torch.get_default_dtype,
-    "grad mode": lambda: (torch.is_grad_enabled(), torch.is_inference_mode_enabled()),
-    "the deterministic flags": _deterministic,
-    "the precision flags (tf32, reduced precision, cudnn)": _precision,
-    "torch's random state": _rng,
-    "python's random state": lambda: hash(random.getstate()),
-    "the current device or stream": _device,
-    "the stack of dispatch modes": torch._C._len_torch_dispatch_stack,
-    "the stack of function modes": torch._C._len_torch_function_stack,
-    "autocast": _autocast,
-    "the running threads": _threads,
-    "child processes that were not waited for": _children,
-    "the working directory": _folder,
-    "a signal's handler or an alarm": _signals,
-    "sys.stdout": lambda: sys.stdout,
-    "sys.stderr": lambda: sys.stderr,
-    "a hook of sys (excepthook, trace, profile, meta_path)": _hooks,
-    "sys.path": _path,
-    "the interpreter's switches (gc, recursion limit)": _interpreter,
-    "triton's knobs or hooks": _knobs,
-    "triton's active driver": lambda: vars(triton.runtime.driver).get("_active"),
-    "implementations of torch's own operators": _overridden,
-}
-
-
-def _variables() -> dict[Any, Any]:
-    return dict(getattr(os.environ, "_data", os.environ))  # undecoded: four times as fast
-
-
-def _descriptors() -> dict[str, str]:
-    found = {}
-    for name in os.listdir("/proc/self/fd")[:_MOST_DESCRIPTORS]:  # noqa: PTH208 - names alone
-        with suppress(OSError):  # the listing's own descriptor is gone by now
-            found[name] = os.readlink(f"/proc/self/fd/{name}")  # noqa: PTH115
-    return found
 
 
 class _Look:
     """Everything that is compared, at one moment."""
 
     def __init__(self) -> None:
-        self.whole = {words: getter() for words, getter in _WHOLE.items()}
-        self.variables = _variables()
-        self.descriptors = _descriptors()
+        self.whole = {words: getter() for words, getter in looks.WHOLE.items()}
+        self.variables = looks.variables()
+        self.descriptors = looks.descriptors()
 
     def since(self, before: _Look, quiet: tuple[str, ...]) -> list[str]:
         found = [f"{words} changed" for words, value in self.whole.items() if _differ(before.whole[words], value)]
@@ -245,16 +82,7 @@ class State:
 
     def __init__(self, origins: Origins, *, interpreted: bool) -> None:
         self._origins = origins
-        self._quiet: tuple[str, ...] = (
-            "/dev/",
-            "anon_inode:",
-            "/memfd:",
-            "/proc/",
-            "/sys/",
-            tempfile.gettempdir() + os.sep,
-        )
-        if not interpreted:
-            self._quiet += ("pipe:", "socket:")  # the driver opens them as it needs them
+        self._quiet = (*_QUIET, *(() if interpreted else _DRIVERS), tempfile.gettempdir() + os.sep)
         self._events: list[str] = []
         _listen()
         namespaces.wide().changes()  # what was put in place since it was taken is ours
