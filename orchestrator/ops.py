@@ -47,6 +47,14 @@ class Tolerance(_Strict):
     atol: Annotated[float, Field(gt=0)]
 
 
+class Telling(_Strict):
+    """Cases with values that expose plausible but wrong kernels: each kind, each other parameter, for every dtype."""
+
+    shape: tuple[Positive, ...]
+    values: tuple[Literal["rows", "columns", "offset", "zero_row", "nan", "inf"], ...] = ()
+    parameters: dict[str, float] = {}
+
+
 class Holdout(_Strict):
     """Cases drawn anew for each verdict: `count` from the ranges, and the shapes in `always` for every dtype."""
 
@@ -63,6 +71,7 @@ class Sweep(_Strict):
     dtypes: Annotated[tuple[Dtype, ...], Field(min_length=1)]
     scales: Annotated[tuple[float, ...], Field(min_length=1)]
     quick: dict[str, Positive]
+    telling: Telling | None = None
     holdout: Holdout = Holdout()
 
 
@@ -89,6 +98,7 @@ class OpSpec(_Strict):
     constraints: tuple[str, ...]
     sweep: Sweep
     tolerance: dict[Dtype, Tolerance]
+    precision: Annotated[float, Field(ge=1)]
     bench: Bench
     host_operations: tuple[str, ...] = ()
 
@@ -113,7 +123,8 @@ class OpSpec(_Strict):
         for name, shape in {**_shapes(self.inputs), **_shapes(self.outputs)}.items():
             if unknown := set(shape) - known:
                 raise ValueError(f"{name}: shape uses {sorted(unknown)}; dims are {list(self.dims)}")
-        for sizes in (*self.sweep.shapes, *self.sweep.holdout.always, *self.bench.shapes):
+        telling = [self.sweep.telling.shape] if self.sweep.telling else []
+        for sizes in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes):
             if len(sizes) != len(self.dims):
                 raise ValueError(f"shape {list(sizes)} does not have the {len(self.dims)} dims {list(self.dims)}")
         return self
@@ -124,8 +135,10 @@ class OpSpec(_Strict):
             raise ValueError(f"tolerance: no entry for {sorted(missing)}")
         if bad := {name for name in (*self.sweep.quick, *self.sweep.holdout.ranges) if name not in self.dims}:
             raise ValueError(f"sweep: {sorted(bad)} are no dims; dims are {list(self.dims)}")
-        if bad := set(self.sweep.holdout.parameters) - set(self.parameters):
-            raise ValueError(f"sweep.holdout.parameters: {sorted(bad)} are no parameters")
+        telling = self.sweep.telling.parameters if self.sweep.telling else {}
+        for where, names_ in (("holdout", self.sweep.holdout.parameters), ("telling", telling)):
+            if bad := set(names_) - set(self.parameters):
+                raise ValueError(f"sweep.{where}.parameters: {sorted(bad)} are no parameters")
         if bad := {output.dtype_of for output in self.outputs.values()} - set(self.inputs):
             raise ValueError(f"outputs: dtype_of {sorted(bad)} names no input")
         return self

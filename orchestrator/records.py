@@ -91,6 +91,7 @@ class CaseResult(Record):
     wrong: int = 0  # elements outside the tolerance
     elements: int = 0
     tolerance_ratio: float | None = None  # worst |got - want| / (atol + rtol |want|); <= 1 passes
+    precision: float | None = None  # RMS error against float64, in units of the reference's own
     first_wrong: tuple[WrongElement, ...] = ()
     wrong_in: str = ""  # where the wrong elements lie, in words: "only the last column"
     detail: str = ""  # for anything but PASSED: what happened, for whoever must repair it

@@ -52,6 +52,10 @@ def change(folder: Path, path: str, value: Any) -> None:
         ("bench.bytes", "M * N * os.system('x')", "os"),
         ("outputs.y.dtype_of", "z", "z"),
         ("inputs.x.shape", ["M", "Q"], "Q"),
+        ("sweep.telling", {"shape": [5], "values": ["rows"]}, "dims"),
+        ("sweep.telling", {"shape": [5, 130], "values": ["odd"]}, "telling"),
+        ("sweep.telling", {"shape": [5, 130], "parameters": {"alpha": 1.0}}, "alpha"),
+        ("precision", 0.5, "precision"),
         ("name", "other", "must agree"),
         ("sweep.holdout.parameters", {"alpha": [1.0]}, "alpha"),
     ],
@@ -112,8 +116,8 @@ def test_the_test_file_stands_alone(export: Path) -> None:
     result = run(export, "test_correctness.py", "--quick")
     lines = result.stdout.splitlines()
     assert result.returncode == 0, result.stderr
-    assert sum(line.startswith("[PASS] ") and "max_abs=" in line and "max_rel=" in line for line in lines) == 45
-    assert lines[-1].startswith("45 passed, 0 failed")
+    assert sum(line.startswith("[PASS] ") and "max_abs=" in line and "max_rel=" in line for line in lines) == 45 + 21
+    assert lines[-1].startswith("66 passed, 0 failed")
 
 
 def test_the_test_file_fails_a_wrong_kernel(export: Path) -> None:

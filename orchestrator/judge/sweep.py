@@ -48,6 +48,7 @@ _GRAVEST = (
     Status.INPUT_MUTATED,
     Status.OUT_OF_BOUNDS,
     Status.WRONG_VALUES,
+    Status.LOW_PRECISION,
     Status.NONDETERMINISTIC,
 )
 
@@ -127,7 +128,7 @@ def _sweep(progress: _Progress, candidate: Candidate, checks: Sequence[CallCheck
     quick = interpreted if job.quick is None else job.quick
     proxy = Proxy(candidate, job, device, checks)
     with testfile.loaded(Path(job.folder), proxy.as_module(Path(job.kernel).stem, job.function)) as test:
-        planned = [*test.cases(quick), *test.holdouts(progress.seed, quick)]
+        planned = [*test.cases(quick), *test.telling(), *test.holdouts(progress.seed, quick)]
         progress.expected = len(planned)
         closely = _chosen(planned, progress.seed, _SERIES_ELEMENTS[device])
         for number, case in enumerate(planned):
@@ -185,7 +186,7 @@ def _case(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> CaseResult
         inputs = bench.test.make_inputs(case, bench.device, bench.seed)
         got, want = bench.test.run(inputs, case.parameters)
         as_promised(got, want)
-        compared = _compared(bench.test, case, got, want)
+        compared = _compared(bench.test, case, got, want, bench.test.exactly(inputs, case.parameters))
         if compared["status"] is Status.PASSED and checks:
             _closely(bench, case, checks)
     except KilledFromOutside:
@@ -205,23 +206,32 @@ def _closely(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> None:
         check(series)
 
 
-def _compared(test: ModuleType, case: Any, got: Any, want: Any) -> dict[str, Any]:
-    """The comparison of the worst of the results."""
-    results = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
-    compared = [(test.compare(one, other, case.dtype), one, other) for one, other in results]
+def _compared(test: ModuleType, case: Any, got: Any, want: Any, exact: Any) -> dict[str, Any]:
+    """The comparison of the worst of the results, with the reference and, for precision, with the float64 one."""
+    results = list(zip(got, want, exact, strict=True)) if isinstance(want, tuple) else [(got, want, exact)]
+    compared = [(test.compare(one, other, case.dtype), one, other) for one, other, _ in results]
+    precision = max(test.precision(*result) for result in results)
     comparison, got, want = max(compared, key=lambda entry: entry[0].worst)
     wrong = comparison.wrong
     passed = bool(comparison.passed) and not bool(wrong.any())
-    return {
-        "status": Status.PASSED if passed else Status.WRONG_VALUES,
+    figures = {
         "max_abs": comparison.max_abs,
         "max_rel": comparison.max_rel,
         "tolerance_ratio": comparison.worst,
+        "precision": precision,
         "wrong": int(wrong.sum()),
         "elements": wrong.numel(),
-        "first_wrong": () if passed else places.first_wrong(wrong, got, want),
-        "wrong_in": "" if passed else places.where(wrong),
     }
+    if not passed:
+        places_ = {"first_wrong": places.first_wrong(wrong, got, want), "wrong_in": places.where(wrong)}
+        return figures | places_ | {"status": Status.WRONG_VALUES}
+    if precision > test.PRECISION:
+        detail = (
+            f"within the tolerance, but the RMS error against float64 is {precision:.1f} times that of the float32 "
+            f"reference (at most {test.PRECISION:g}): some arithmetic is less precise than float32"
+        )
+        return figures | {"status": Status.LOW_PRECISION, "detail": detail}
+    return figures | {"status": Status.PASSED}
 
 
 def _verdict(progress: _Progress) -> tuple[Status, str, str]:
@@ -239,7 +249,7 @@ def _verdict(progress: _Progress) -> tuple[Status, str, str]:
 
 
 def _summary(case: CaseResult) -> str:
-    if case.max_abs is None:
+    if case.max_abs is None or case.status is Status.LOW_PRECISION:
         return case.detail.splitlines()[0]
     return f"{case.wrong} of {case.elements} elements wrong, max_abs {case.max_abs:.3g}, max_rel {case.max_rel:.3g}"
 

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from orchestrator.errors import JudgeError
 
-_NEEDED = ("cases", "holdouts", "make_inputs", "run", "compare")
+_NEEDED = ("cases", "telling", "holdouts", "make_inputs", "run", "exactly", "compare", "precision")
 
 
 @contextmanager
