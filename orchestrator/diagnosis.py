@@ -15,7 +15,7 @@ NEAR = 2.0  # times the tolerance
 
 def diagnose(cases: Sequence[CaseResult]) -> tuple[str, ...]:
     """The patterns over the failing cases, one way of failing at a time; by dtype where a way has none in common."""
-    failed = [case for case in cases if not case.passed]
+    failed = [case for case in cases if not case.passed and case.status is not Status.INFRASTRUCTURE]
     passed = [case for case in cases if case.passed]
     statuses = sorted({case.status for case in failed})
     sentences: list[str] = []

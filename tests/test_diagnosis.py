@@ -75,6 +75,10 @@ def test_one_failing_case_is_no_pattern() -> None:
     assert diagnose([case(True), case(True, dtype="float16"), case(False, n=128, scale=1e3)]) == ()
 
 
+def test_what_could_not_be_judged_is_no_pattern() -> None:
+    assert diagnose([case(True), *[case(False, n=n, status=Status.INFRASTRUCTURE) for n in SIZES]]) == ()
+
+
 def test_nothing_failed() -> None:
     assert diagnose([case(True)]) == ()
 

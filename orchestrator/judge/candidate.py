@@ -245,6 +245,10 @@ def _how(exit_: Exit, limits: Limits) -> str:
 
 def _raised(answer: Mapping[str, Any], what: str) -> CandidateFailed:
     """What the candidate's process says it raised. Text only: a verdict in it stays text."""
+    if limit := str(answer.get("limit", ""))[:_QUOTED]:
+        # Nothing is gained by claiming this: a case that was not judged is a case that did not pass.
+        message = f"cannot be judged without a GPU: {limit}"
+        return CandidateFailed(Status.INFRASTRUCTURE, message[:300], message)
     name, text, trace = (str(answer.get(key, ""))[-_QUOTED:] for key in ("type", "text", "trace"))
     compile_ = what == "import" or answer.get("kind") == "compile"
     status = Status.COMPILE_ERROR if compile_ else Status.RUNTIME_ERROR

@@ -50,6 +50,7 @@ _GRAVEST = (
     Status.WRONG_VALUES,
     Status.LOW_PRECISION,
     Status.NONDETERMINISTIC,
+    Status.INFRASTRUCTURE,
 )
 
 
@@ -243,7 +244,8 @@ def _verdict(progress: _Progress) -> tuple[Status, str, str]:
     first = next(case for case in failed if case.status is status)
     ways = ", ".join(f"{count} {way}" for way, count in counts.most_common()) if len(counts) > 1 else ""
     unrun = progress.expected - len(progress.cases)
-    message = f"{len(failed)} of {progress.expected} cases failed"
+    verb = "could not be judged here" if status is Status.INFRASTRUCTURE else "failed"
+    message = f"{len(failed)} of {progress.expected} cases {verb}"
     message += (f" ({ways})" if ways else "") + (f", {unrun} were not run" if unrun else "")
     return status, f"{message}; {first.name}: {_summary(first)}", ""
 

@@ -8,6 +8,7 @@ whatever is said here may convict, and only values that the judge compares itsel
 from __future__ import annotations
 
 import importlib.util
+import os
 import socket
 import sys
 import traceback
@@ -18,7 +19,7 @@ from typing import Any
 
 import torch
 
-from orchestrator.judge import channel
+from orchestrator.judge import channel, interpreter
 from orchestrator.judge.memory import Attached, Slot, tensor_in
 from orchestrator.judge.witness import Witness
 
@@ -64,6 +65,8 @@ class _State:
             return {"event": "raised", **_describe(error, self._config["kernel"])}
 
     def _import(self, message: dict[str, Any]) -> dict[str, Any]:
+        if not self._cuda:
+            interpreter.stand_in()  # host code may ask for a GPU; before the witness, for which it would be a change
         self._witness = Witness(self._config["kernel"], interpreted=not self._cuda)
         module = _load(self._config["kernel"], self._config["module"])
         self._entry = getattr(module, self._config["function"])
@@ -142,6 +145,7 @@ def _describe(error: BaseException, kernel: str) -> dict[str, Any]:
         "type": type(error).__name__[:80],
         "text": str(error)[-_CAP:],
         "trace": "".join(lines)[-_CAP:],
+        "limit": (interpreter.is_limit(error) or "")[:_CAP] if os.environ.get("TRITON_INTERPRET") == "1" else "",
     }
 
 
