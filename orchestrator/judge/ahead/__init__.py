@@ -3,8 +3,9 @@
 `interpreter` writes down each kind of launch as a Specialization; `compile_specializations` compiles it. Where Triton
 interprets nothing can be compiled, because the language's own functions were made for the interpreter, so that is for
 a process of its own: forked before triton was imported, TRITON_INTERPRET not set, and confined as a candidate is,
-because it imports the kernel file. What it says may convict a kernel, never acquit it. `serve` is what such a process
-runs; the Cache is the judge's. Importing this imports neither torch nor triton.
+because it imports the kernel file. What it says may convict a kernel, never acquit it. `prepare` is for the warden of
+such processes, `serve` is what each of them runs, the Cache is the judge's. Importing this imports neither torch nor
+triton.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ __all__ = [
     "CompileResult",
     "Specialization",
     "compile_specializations",
+    "prepare",
     "result_from_json",
     "serve",
     "specialization_from_json",
@@ -67,6 +69,16 @@ def compile_specializations(
     calls = [partial(_as_text, functions, specialization, target) for specialization, target in jobs]
     outcomes = forks.run(calls, workers or os.cpu_count() or 1, limit_s)
     return [_result(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
+
+
+def prepare() -> None:
+    """Import triton and what compiles with it. For the fork that is to become the warden of compiling processes, before
+    it serves: a confined process can read none of our files."""
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        raise RuntimeError("nothing can be compiled in a process in which Triton interprets")
+    from orchestrator.judge.ahead import compiling
+
+    assert compiling
 
 
 def serve(sock: socket.socket, config: dict[str, Any]) -> None:

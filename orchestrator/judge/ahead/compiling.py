@@ -37,6 +37,7 @@ def load(kernel_file: Path) -> Functions:
     """Every kernel and helper that an import of the file makes, by qualified name and first line. Raises as it does."""
     assert code_generator  # imported late by Triton: here it is imported once, not in each fork
     cache.triton_key = lambda: triton.__version__  # it reads hundreds of megabytes, for a cache that lives in scratch
+    triton.knobs.compilation.always_compile = True  # a candidate may have put files where Triton's cache is
     host.stand_in()
     spec = importlib.util.spec_from_file_location(kernel_file.stem, kernel_file)
     assert spec is not None and spec.loader is not None

@@ -54,7 +54,7 @@ def repair() -> tuple[str, ...]:
 
 @cache
 def _repairs() -> dict[str, Callable[[], None]]:
-    from orchestrator.judge.interpreter import bfloat16, language, launches, libdevice, tuning
+    from orchestrator.judge.interpreter import bfloat16, language, launches, libdevice, reductions, tuning
 
     return {
         "bfloat16 is a number": bfloat16.map_dtype,
@@ -62,12 +62,15 @@ def _repairs() -> dict[str, Callable[[], None]]:
         "casts round to nearest even": bfloat16.cast,
         "bfloat16 constants": bfloat16.constants,
         "dot and fma round once": bfloat16.multiply_add,
-        "sums of half types": bfloat16.sums,
+        "sums of half types": reductions.sums,
+        "reductions and scans by blocks": reductions.combine_blocks,
         "bfloat16 atomics": bfloat16.atomics,
         "the language is patched once": language.patch_once,
         "a scalar is an index": language.scalar_as_index,
         "names imported from the language, and enclosing functions'": language.bind_names,
-        "loop variables, and/or/not, min and max on tensors": language.rewrite,
+        "loop variables, and/or/not, min, max, values of constants": language.rewrite,
+        "kernels have a compiled kernel's attributes": launches.attributes,
+        "arguments are not copied": launches.arguments_stay,
         "launches know their kernel": launches.remember_owners,
         "scalar arguments are tensors": launches.scalars,
         "grids, constants and annotated types as at a GPU launch": launches.launch,

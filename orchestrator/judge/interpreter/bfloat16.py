@@ -92,7 +92,7 @@ def multiply_add() -> None:
     other_kinds = builder.create_dot
 
     def create_dot(self: Any, a: Any, b: Any, d: Any, *how: Any) -> Any:
-        if not all(_is_half(each.data.dtype) for each in (a, b)):
+        if not all(is_half(each.data.dtype) for each in (a, b)):
             return other_kinds(self, a, b, d, *how)
         product = np.matmul(a.data.astype(np.float32), b.data.astype(np.float32))
         total = product + d.data.astype(np.float32)
@@ -105,32 +105,6 @@ def multiply_add() -> None:
 
     builder.create_dot = create_dot
     builder.create_fma = create_fma
-
-
-def sums() -> None:
-    """Fault (3.5 to 3.7): a bfloat16 sum adds bits, and numpy adds a new dtype's elements one after the other, which
-    loses what a tree keeps. Half types are summed in a tree, each step rounded, as the compiler does."""
-    other_kinds = interpreter.ReduceOps.sum
-
-    def sum_of_halves(self: Any, input: Any) -> Any:
-        data = input.handle.data
-        if not _is_half(data.dtype):
-            return other_kinds(self, input)
-        axis = 0 if self.axis is None else self.axis
-        total = _tree(np.moveaxis(data if self.axis is not None else data.reshape(-1), axis, 0))
-        if self.keep_dims:
-            total = np.expand_dims(total, axis) if self.axis is not None else total.reshape((1,) * data.ndim)
-        return self.to_tensor(total if total.ndim else total[()], input.dtype)
-
-    interpreter.ReduceOps.sum = sum_of_halves
-
-
-def _tree(data: Array) -> Array:
-    """The sum over the first axis, whose length is a power of two."""
-    while len(data) > 1:
-        half = len(data) // 2
-        data = np.concatenate([data[:half] + data[half : 2 * half], data[2 * half :]])
-    return np.asarray(data[0])
 
 
 def atomics() -> None:
@@ -169,7 +143,8 @@ def atomics() -> None:
     builder.create_atomic_cas = create_atomic_cas
 
 
-def _is_half(dtype: Any) -> bool:
+def is_half(dtype: Any) -> bool:
+    """Whether it is one of the two 16-bit floats."""
     return bool(dtype in (BFLOAT16, np.float16))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -62,9 +63,10 @@ def bind_names() -> None:
 
 def rewrite() -> None:
     """Faults (3.5 to 3.7): the variable of a `range` loop is Python's and has no `.to()`; `and`, `or` and `not` ask
-    a block for its truth, which is always true; so do Python's `min` and `max`. Each becomes what the compiler makes
-    of it."""
-    for helper in (_orchestrator_range, _orchestrator_logic, _orchestrator_not, _orchestrator_call):
+    a block for its truth, which is always true; so do Python's `min` and `max`; a constant is bare and has no
+    `.value`. Each becomes what the compiler makes of it."""
+    helpers = (_orchestrator_range, _orchestrator_logic, _orchestrator_not, _orchestrator_call, _orchestrator_value)
+    for helper in helpers:
         setattr(interpreter, helper.__name__, helper)  # the interpreter gives its own globals to a rewritten kernel
     interpreter.FunctionRewriter.ast_transformer = _Transformer()
 
@@ -88,6 +90,11 @@ class _Transformer(interpreter.ASTTransformer):  # type: ignore[misc]
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
         return _call("_orchestrator_not", node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        loaded = node.attr == "value" and isinstance(node.ctx, ast.Load)
+        return _call("_orchestrator_value", node.value) if loaded else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -146,7 +153,12 @@ def _orchestrator_call(function: Callable[..., Any], *args: Any, **kwargs: Any) 
     return result
 
 
+def _orchestrator_value(constant: Any) -> Any:
+    return getattr(constant, "value", constant)
+
+
 def bound(builtin: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(builtin, updated=())
     def inner(*args: Any, **kwargs: Any) -> Any:
         return builtin(*args, **{**kwargs, "_semantic": interpreter.interpreter_semantic})
 

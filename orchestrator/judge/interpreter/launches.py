@@ -5,6 +5,7 @@ Owns scalars, the grid and which arguments are constants; tells `recording` of e
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import operator
 from collections.abc import Sequence
@@ -32,6 +33,37 @@ def remember_owners() -> None:
         return fn
 
     interpreter.InterpretedFunction.rewrite = remembered
+
+
+def attributes() -> None:
+    """Fault (3.5 to 3.7): an interpreted kernel has no `src`, `params`, `cache_key` and the like. They are those of the
+    kernel that the compiler would be given, but for `cache_key`, which is of its own source alone."""
+
+    def of_the_compiled(self: Any, name: str) -> Any:
+        if name.startswith("__") and name != "__globals__":
+            raise AttributeError(name)
+        if name == "cache_key":
+            return hashlib.sha256(_compiled(self).src.encode()).hexdigest()
+        return getattr(_compiled(self), name)
+
+    interpreter.InterpretedFunction.__getattr__ = of_the_compiled
+
+
+def arguments_stay() -> None:
+    """Fault (3.5 to 3.7): arguments are moved to the CPU and back by torch's own operations, which must not be taken for
+    the kernel's, and an object with `data_ptr` and `dtype` that is no tensor is refused. On the CPU nothing is moved.
+    (An argument under two names was copied twice by versions before these.)"""
+    there, back = interpreter.GridExecutor._init_args_hst, interpreter.GridExecutor._restore_args_dev
+
+    def init_args_hst(self: Any, args: Any, kwargs: Any) -> Any:
+        return (list(args), dict(kwargs)) if _on_the_cpu(args, kwargs) else there(self, args, kwargs)
+
+    def restore_args_dev(self: Any, args: Any, args_hst: Any, kwargs: Any, kwargs_hst: Any) -> None:
+        if not _on_the_cpu(args, kwargs):
+            back(self, args, args_hst, kwargs, kwargs_hst)
+
+    interpreter.GridExecutor._init_args_hst = init_args_hst
+    interpreter.GridExecutor._restore_args_dev = restore_args_dev
 
 
 def scalars() -> None:
@@ -72,8 +104,12 @@ def launch() -> None:
 @cache
 def parameters_of(owner: Any) -> Sequence[Any]:
     """The parameters of an interpreted kernel as the compiler sees them."""
-    made = jit.JITFunction(owner.fn, **owner.kwargs)
-    return tuple(made.params)
+    return tuple(_compiled(owner).params)
+
+
+@cache
+def _compiled(owner: Any) -> Any:
+    return jit.JITFunction(owner.fn, **owner.kwargs)
 
 
 def scalar(value: bool | int | float, type_name: str = "") -> Any:
@@ -81,6 +117,11 @@ def scalar(value: bool | int | float, type_name: str = "") -> Any:
     dtype = tl.str_to_ty(type_name or jit.mangle_type(value), None)
     data = np.array([value]).astype(interpreter._get_np_dtype(dtype))
     return tl.tensor(interpreter.TensorHandle(data, dtype), dtype)
+
+
+def _on_the_cpu(args: Any, kwargs: Any) -> bool:
+    devices = [getattr(arg, "device", None) for arg in (*args, *kwargs.values())]
+    return all(getattr(device, "type", "cpu") == "cpu" for device in devices)
 
 
 def _as_annotated(parameter: Any, value: Any) -> Any:

@@ -18,6 +18,7 @@ from triton.runtime import interpreter
 from orchestrator.judge.interpreter.language import bound
 from orchestrator.judge.interpreter.limits import NotInterpretable
 
+_LIBRARY = "triton.language.extra.libdevice"
 _LIBRARIES = ("libdevice", "cuda.libdevice", "hip.libdevice")
 _OTHERS = ("cuda", "cuda.utils", "cuda.gdc", "hip", "hip.utils")
 
@@ -59,7 +60,7 @@ def _as_device_function(name: str, twin: Twin | None) -> Twin:
         kind = dtype if shape is None else tl.block_type(dtype, [int(size) for size in shape])
         return tl.tensor(interpreter.TensorHandle(result, dtype), kind)
 
-    call.__name__ = name
+    call.__name__, call.__module__ = name, _LIBRARY  # Triton takes for its own what such a module defines
     return call
 
 

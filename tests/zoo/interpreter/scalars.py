@@ -189,3 +189,19 @@ def case_one_tensor_under_two_names_controls():
     y = torch.zeros(8)
     twice[(1,)](x, x, y, BLOCK=8)
     assert x.tolist() == [1.0] * 8 and y.tolist() == [2.0] * 8, (x, y)
+
+
+class Buffer:
+    """What a launch on a GPU takes for a tensor: an address and a type."""
+
+    def __init__(self, tensor):
+        self.tensor, self.dtype = tensor, tensor.dtype
+
+    def data_ptr(self):
+        return self.tensor.data_ptr()
+
+
+def case_an_address_and_a_type():
+    x, y, z = torch.zeros(8), torch.zeros(8), torch.zeros(8)
+    twice[(1,)](Buffer(x), Buffer(y), z, BLOCK=8)
+    assert y.tolist() == z.tolist() == [1.0] * 8
