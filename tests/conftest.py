@@ -26,6 +26,22 @@ def rmsnorm() -> Op:
     return ops.load("rmsnorm", resources.shipped("configs") / "ops")
 
 
+@pytest.fixture(scope="session")
+def small_rmsnorm(rmsnorm: Op) -> Op:
+    """The shipped op with a sweep of a few cases, for tests of what happens in a call rather than of the sweep."""
+    sweep = rmsnorm.spec.sweep
+    few = sweep.holdout.model_copy(update={"count": 2, "always": ()})
+    update = {
+        "telling": None,
+        "shapes": ((3, 127), (5, 128)),
+        "dtypes": ("float32", "bfloat16"),
+        "scales": (1.0,),
+        "holdout": few,
+    }
+    spec = rmsnorm.spec.model_copy(update={"sweep": sweep.model_copy(update=update)})
+    return Op(rmsnorm.folder, spec, rmsnorm.reference)
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def judge(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LocalExecutor]:
     """One judge process for all tests that judge: a verdict must not depend on the one before."""
@@ -41,10 +57,10 @@ MakeJob = Callable[..., Job]
 def make_job(rmsnorm: Op, tmp_path: Path) -> MakeJob:
     """A job folder for a kernel's bytes, with short limits; keyword arguments change the job."""
 
-    def make(kernel: bytes, limits: Limits | None = None, **changes: object) -> Job:
+    def make(kernel: bytes, limits: Limits | None = None, op: Op = rmsnorm, **changes: object) -> Job:
         folder = tmp_path / f"job-{secrets.token_hex(4)}"
         (folder / "scratch").mkdir(parents=True)
-        for name, data in {**rmsnorm.workspace_files(), rmsnorm.spec.kernel_name: kernel}.items():
+        for name, data in {**op.workspace_files(), op.spec.kernel_name: kernel}.items():
             (folder / name).write_bytes(data)
         job = Job(
             id="test",

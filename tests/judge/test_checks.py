@@ -12,6 +12,7 @@ import pytest
 
 from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
+from orchestrator.ops import Op
 from orchestrator.records import Limits, Status
 from tests.conftest import ZOO, MakeJob, zoo_kernel
 
@@ -31,16 +32,20 @@ def header(cheat: Path) -> tuple[str, Status]:
 
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda path: path.stem)
-async def test_the_check_alone_stops_the_cheat(judge: LocalExecutor, make_job: MakeJob, cheat: Path) -> None:
+async def test_the_check_alone_stops_the_cheat(
+    judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op, cheat: Path
+) -> None:
     check, expected = header(cheat)
-    report = await judge.judge(make_job(cheat.read_bytes(), skip=tuple(sorted(CHECKS - {check}))))
+    report = await judge.judge(make_job(cheat.read_bytes(), op=small_rmsnorm, skip=tuple(sorted(CHECKS - {check}))))
     assert report.status is expected, f"{report.message}\n{report.detail}"
 
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda path: path.stem)
-async def test_without_any_check_the_cheat_passes(judge: LocalExecutor, make_job: MakeJob, cheat: Path) -> None:
+async def test_without_any_check_the_cheat_passes(
+    judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op, cheat: Path
+) -> None:
     """Otherwise the test above shows nothing of the check."""
-    report = await judge.judge(make_job(cheat.read_bytes(), skip=tuple(sorted(CHECKS))))
+    report = await judge.judge(make_job(cheat.read_bytes(), op=small_rmsnorm, skip=tuple(sorted(CHECKS))))
     assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
     assert report.notes == (f"checks switched off: {', '.join(sorted(CHECKS))}",)
 

