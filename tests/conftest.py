@@ -35,7 +35,7 @@ def small_rmsnorm(rmsnorm: Op) -> Op:
         "telling": None,
         "shapes": ((3, 127), (5, 128)),
         "dtypes": ("float32", "bfloat16"),
-        "scales": (1.0,),
+        "scales": (1e-3, 1.0),
         "holdout": few,
     }
     spec = rmsnorm.spec.model_copy(update={"sweep": sweep.model_copy(update=update)})
