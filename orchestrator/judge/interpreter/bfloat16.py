@@ -19,6 +19,12 @@ from triton.runtime import interpreter
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _BITS = np.dtype(np.uint16)
 _NATIVE = (tl.bfloat16, tl.float16, tl.float32, tl.float64)
+_EIGHT_BITS = {  # kept as bits in uint8; what is beyond the largest number becomes that number, as on a GPU
+    tl.float8e5: (np.dtype(ml_dtypes.float8_e5m2), 57344.0),
+    tl.float8e4nv: (np.dtype(ml_dtypes.float8_e4m3fn), 448.0),
+    tl.float8e4b8: (np.dtype(ml_dtypes.float8_e4m3fnuz), 240.0),
+    tl.float8e5b16: (np.dtype(ml_dtypes.float8_e5m2fnuz), 57344.0),
+}
 
 Array = np.ndarray[Any, Any]
 
@@ -58,7 +64,7 @@ def access_memory() -> None:
 def cast() -> None:
     """Fault (3.5 to 3.7): float32 to bfloat16 is cut; any cast between the two, or with a rounding mode, goes through
     `_convert_float`, which rounds halves up and loses the carry into the exponent. Casts between the floats that numpy
-    now knows are numpy's, to nearest even, and `rtz` takes the neighbour towards zero."""
+    now knows are numpy's, to nearest even, those to 8 bits too, and `rtz` takes the neighbour towards zero."""
     builder = interpreter.InterpreterBuilder
     other_kinds = builder.create_fp_to_fp
 
@@ -66,9 +72,11 @@ def cast() -> None:
         return interpreter.TensorHandle(src.data.astype(interpreter._get_np_dtype(dst_type)), dst_type.scalar)
 
     def create_fp_to_fp(self: Any, src: Any, dst_type: Any, rounding: Any) -> Any:
+        to_zero = rounding == interpreter._ir.ROUNDING_MODE.RTZ
+        if src.dtype.scalar in _NATIVE and dst_type.scalar in _EIGHT_BITS and not to_zero:
+            return interpreter.TensorHandle(_in_eight_bits(src.data, *_EIGHT_BITS[dst_type.scalar]), dst_type.scalar)
         if src.dtype.scalar not in _NATIVE or dst_type.scalar not in _NATIVE:
             return other_kinds(self, src, dst_type, rounding)
-        to_zero = rounding == interpreter._ir.ROUNDING_MODE.RTZ
         data = _rounded(src.data, interpreter._get_np_dtype(dst_type), to_zero)
         return interpreter.TensorHandle(data, dst_type.scalar)
 
@@ -155,6 +163,11 @@ def _bits_dtype(dtype: Any) -> Any:
 def _bits(data: Array) -> Array:
     """The same elements as the extension can read them."""
     return np.ascontiguousarray(data).reshape(data.shape).view(_BITS) if data.dtype == BFLOAT16 else data
+
+
+def _in_eight_bits(data: Array, dtype: Any, largest: float) -> Array:
+    wide = data.astype(np.float32)
+    return np.asarray(np.clip(wide, -largest, largest).astype(dtype).view(np.uint8))
 
 
 def _rounded(data: Array, dtype: Any, to_zero: bool) -> Array:

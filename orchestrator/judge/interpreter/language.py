@@ -13,8 +13,11 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import triton
 import triton.language as tl
 from triton.runtime import interpreter
+
+from orchestrator.judge.interpreter.limits import NotInterpretable
 
 
 def patch_once() -> None:
@@ -32,6 +35,38 @@ def scalar_as_index() -> None:
     """Fault (3.5, 3.6 with numpy 2.4 and later): a scalar is an array of one element, which numpy no longer takes for a
     Python integer, so no `range` takes a scalar. Comes after `patch_once`, which sets what is wrong."""
     tl.tensor.__index__ = lambda self: int(self.handle.data.item())
+
+
+def say_what_is_missing() -> None:
+    """Fault (3.5 to 3.7): `dot_scaled` fails on its way to an operation that the interpreter lacks, with an error that
+    looks like the kernel's. Comes after `patch_once`."""
+
+    def dot_scaled(*args: Any, **kwargs: Any) -> Any:
+        raise NotInterpretable("the interpreter has no dot_scaled")
+
+    tl.dot_scaled = tl.core.dot_scaled = dot_scaled
+
+
+def descriptor_strides() -> None:
+    """Fault (3.5): a tensor descriptor's strides must be multiples of 16 elements instead of 16 bytes."""
+    if not triton.__version__.startswith("3.5"):
+        return
+    validate = interpreter.TensorDescHandle.validate
+
+    def in_bytes(self: Any) -> None:
+        size = self.base.dtype.element_ty.primitive_bitwidth // 8
+        strides = self.strides
+        self.strides = [*(_times(stride, size) for stride in strides[:-1]), strides[-1]]
+        try:
+            validate(self)
+        finally:
+            self.strides = strides
+
+    interpreter.TensorDescHandle.validate = in_bytes
+
+
+def _times(stride: Any, size: int) -> Any:
+    return interpreter.TensorHandle(stride.data * size, stride.dtype)
 
 
 class _Nothing:

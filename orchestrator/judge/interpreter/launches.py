@@ -50,7 +50,7 @@ def attributes() -> None:
 
 
 def arguments_stay() -> None:
-    """Fault (3.5 to 3.7): arguments are moved to the CPU and back by torch's own operations, which must not be taken for
+    """Fault (3.5 to 3.7): arguments are moved to the CPU and back by operations of torch's, which must not be taken for
     the kernel's, and an object with `data_ptr` and `dtype` that is no tensor is refused. On the CPU nothing is moved.
     (An argument under two names was copied twice by versions before these.)"""
     there, back = interpreter.GridExecutor._init_args_hst, interpreter.GridExecutor._restore_args_dev

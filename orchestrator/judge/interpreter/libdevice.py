@@ -5,8 +5,10 @@ Imports no torch: a twin runs within a launch, where nothing of torch's may be s
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
+import operator
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -40,12 +42,13 @@ def twins() -> None:
 
 
 def _found(names: tuple[str, ...]) -> list[ModuleType]:
-    modules = []
+    """The modules of those names; Triton makes some of them twice, once for imports and once as an attribute."""
+    modules: list[ModuleType] = []
     for name in names:
-        try:
+        with contextlib.suppress(ImportError):  # a part that this version has not
             modules.append(importlib.import_module(f"triton.language.extra.{name}"))
-        except ImportError:  # a part that this version has not
-            continue
+        with contextlib.suppress(AttributeError):
+            modules.append(operator.attrgetter(name)(tl.extra))
     return modules
 
 

@@ -265,3 +265,19 @@ def case_constant():
     y = torch.empty(16).bfloat16()
     fill[(1,)](y, BLOCK=16)
     same(y, torch.full((16,), 1.5).bfloat16())
+
+
+@triton.jit
+def eight_bits(X, Y, Z, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(Y + c, tl.load(X + c).to(Y.dtype.element_ty))
+    tl.store(Z + c, tl.load(Y + c).to(tl.bfloat16))
+
+
+def case_eight_bits():
+    for kind in (torch.float8_e4m3fn, torch.float8_e5m2):
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            x, y, z = torch.randn(1024).to(dtype) * 5, torch.empty(1024).to(kind), torch.empty(1024).bfloat16()
+            eight_bits[(1,)](x, y, z, BLOCK=1024)
+            same(y.view(torch.uint8), x.to(kind).view(torch.uint8))
+            same(z, y.bfloat16())

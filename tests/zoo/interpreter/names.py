@@ -109,3 +109,45 @@ def case_a_kernels_own_fault_is_none_controls():
         assert interpreter.is_limit(error) is None
         return
     raise AssertionError("nothing was raised")
+
+
+@triton.jit
+def special_register(Y):
+    tl.store(Y, tl.extra.cuda.smid())
+
+
+@triton.jit
+def scaled(A, Y, S: tl.constexpr):
+    i = tl.arange(0, S)
+    a = tl.load(A + i[:, None] * S + i[None, :])
+    scale = tl.full((S, S // 32), 127, tl.uint8)
+    tl.store(Y + i[:, None] * S + i[None, :], tl.dot_scaled(a, scale, "e4m3", a, scale, "e4m3"))
+
+
+def case_special_registers_and_scaled_products_are_limits():
+    from orchestrator.judge import interpreter
+
+    a, y = torch.randn(64, 64).to(torch.float8_e4m3fn), torch.empty(64, 64)
+    for launch in (lambda: special_register[(1,)](y), lambda: scaled[(1,)](a, y, S=64)):
+        try:
+            launch()
+        except Exception as error:
+            assert interpreter.is_limit(error), error
+        else:
+            raise AssertionError("nothing was raised")
+
+
+@triton.jit
+def described(X, Y, M, N, S: tl.constexpr):
+    x = tl.make_tensor_descriptor(X, shape=[M, N], strides=[N, 1], block_shape=[S, S])
+    y = tl.make_tensor_descriptor(Y, shape=[M, N], strides=[N, 1], block_shape=[S, S])
+    for i in range(0, tl.cdiv(N, S)):
+        y.store([tl.program_id(0) * S, i * S], x.load([tl.program_id(0) * S, i * S]) * 2)
+
+
+def case_tensor_descriptors_sometimes():
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        x = torch.randn(20, 72).to(dtype)
+        y = torch.zeros_like(x)
+        described[(2,)](x, y, 20, 72, S=16)
+        assert torch.equal(y, 2 * x)
