@@ -96,6 +96,7 @@ class CaseResult(Record):
     wrong_in: str = ""  # where the wrong elements lie, in words: "only the last column"
     detail: str = ""  # for anything but PASSED: what happened, for whoever must repair it
     seconds: float = 0.0
+    values: str = "normal"  # what kind of values
     seed: int = 0  # of its values: the same seed on the same kind of device makes them again
 
     @property

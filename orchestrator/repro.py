@@ -71,6 +71,7 @@ def _as_given(case: CaseResult) -> dict[str, object]:
         "scale": case.scale,
         "parameters": dict(case.parameters),
         "holdout": case.holdout,
+        "values": case.values,
     }
 
 

@@ -87,7 +87,19 @@ KINDS = {
     "returns_none": "returned NoneType, expected (1, 1)",
     "segfaults": "Segmentation fault",
     "hangs": "Timeout (",
+    "coarse_rstd": "RMS error",
 }
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_values_of_another_kind_are_made_again(
+    rmsnorm: Op, judge: LocalExecutor, make_job: MakeJob, tmp_path: Path
+) -> None:
+    kernel = (ZOO / "redteam" / "cheats" / "c206_clamp_nan.py").read_bytes()
+    report = await judged(judge, make_job, kernel)
+    assert {case.values for case in report.cases if not case.passed} <= {"nan", "inf"}, report.message
+    failed = run(tmp_path / "failing", scripted(rmsnorm, kernel, report))
+    assert failed.code == 1 and "'values': '" in failed.out and "want nan" in failed.out, failed
 
 
 @pytest.mark.asyncio(loop_scope="session")

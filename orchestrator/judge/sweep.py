@@ -180,6 +180,7 @@ def _case(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> CaseResult
         "scale": case.scale,
         "holdout": case.holdout,
         "parameters": dict(case.parameters),
+        "values": case.values,
         "seed": bench.seed,
     }
     begun = time.perf_counter()
