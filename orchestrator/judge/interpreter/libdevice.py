@@ -58,6 +58,8 @@ def _as_device_function(name: str, twin: Twin | None) -> Twin:
             raise NotInterpretable(f"libdevice.{name} has no twin in the interpreter")
         tensors = [interpreter.interpreter_semantic.to_tensor(arg) for arg in args]
         result = np.asarray(twin(*_alike([tensor.handle.data for tensor in tensors])))
+        if result.dtype not in _KINDS:
+            raise TypeError(f"libdevice.{name} takes no {result.dtype}")
         dtype = _KINDS[result.dtype]
         shape = next((tensor.shape for tensor in tensors if tensor.type.is_block()), None)
         kind = dtype if shape is None else tl.block_type(dtype, [int(size) for size in shape])
