@@ -105,6 +105,8 @@ async def verdicts(count: int, device: str, seed: int) -> bool:
             killed = await killing
             right = report.status is expected
             wrong += not right
+            if (number + 1) % 20 == 0:
+                print(f"  {number + 1} verdicts, {wrong} wrong", file=sys.stderr, flush=True)
             outcomes[f"{victim if killed else 'nobody'} killed: {how if right else f'WRONG ({report.status})'}"] += 1
         await executor.close()
     for outcome, times in sorted(outcomes.items()):
