@@ -352,7 +352,7 @@ async def test_a_candidates_text_stays_text(judge: LocalExecutor, make_job: Make
     assert headings == [f"# Result: {report.status}"]
     assert "PASSED" not in "\n".join(_without_code_spans(line) for line in _unfenced(told)), "only quoted"
     rows = [line for line in _unfenced(told) if line.startswith("|")]
-    assert all(row.count("|") == 8 for row in rows)
+    assert all(row.count("|") == 9 for row in rows)
 
     shown = _shown(report)
     assert not set(FORBIDDEN_CHARACTERS) & set(shown)
