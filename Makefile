@@ -1,5 +1,7 @@
 # One command for all checks. PYTHON names the interpreter of the environment to use.
 PYTHON ?= python
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c  # a failing check fails, also when its output is kept by tee
 
 .PHONY: check check-all check-oldest lint types test readme
 
