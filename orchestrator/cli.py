@@ -110,7 +110,7 @@ def verify_files(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Kernel files, of any name; - is standard input.")
     ],
-    op: Annotated[str, typer.Option(metavar="NAME", help="The op they are kernels of.")],
+    op: Annotated[str | None, typer.Option(metavar="NAME", help="The op they are kernels of.")] = None,
     device: _Device = None,
     quick: _Quick = None,
     seed: _Seed = None,
@@ -126,6 +126,8 @@ def verify_files(
 
     Exit code 0 when all of them pass, 1 when one does not.
     """
+    if op is None:
+        raise UsageError("nothing to judge them by: give --op NAME; `python -m orchestrator ops` lists the ops")
     given: dict[str, dict[str, Any]] = {
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None}
     }
