@@ -13,6 +13,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,12 +68,12 @@ class _State:
     def _import(self, message: dict[str, Any]) -> dict[str, Any]:
         if not self._cuda:
             interpreter.stand_in()  # host code may ask for a GPU; before the witness, for which it would be a change
-        self._witness = Witness(self._config["kernel"], interpreted=not self._cuda)
+            self._witness = Witness(self._config["kernel"], interpreted=True)
         module = _load(self._config["kernel"], self._config["module"])
         self._entry = getattr(module, self._config["function"])
         if not callable(self._entry):
             raise TypeError(f"{self._config['function']} is {type(self._entry).__name__}, not a function")
-        return {"event": "imported", "state": self._witness.imported()}
+        return {"event": "imported", "state": self._witness.imported() if self._witness else []}
 
     def _attach(self, message: dict[str, Any]) -> dict[str, Any]:
         fds = self._config["fds"] or [None, None]
@@ -80,9 +81,10 @@ class _State:
         return {"event": "attached"}
 
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
-        assert self._entry is not None and self._witness is not None
+        assert self._entry is not None
         tensors = {name: self._tensor(0, slot) for name, slot in message["inputs"].items()}
-        with self._witness.watching(tensors, mute=message["mute"]) as seen:
+        watching = self._witness.watching(tensors, mute=message["mute"]) if self._witness else nullcontext()
+        with watching as seen:
             result = self._entry(**tensors, **message["parameters"])
             self._synchronize()  # what the call left running must fail or finish within it
         results = result if type(result) is tuple else (result,)
@@ -90,7 +92,7 @@ class _State:
         for old in list(self._results)[:-_KEPT_CALLS]:
             del self._results[old]
         described = [_describe_result(item) for item in results[:_MOST_RESULTS]]
-        evidence = seen.evidence(results[:_MOST_RESULTS])
+        evidence = seen.evidence(results[:_MOST_RESULTS]) if seen is not None else {}
         return {"event": "returned", "tuple": type(result) is tuple, "results": described, "evidence": evidence}
 
     def _deliver(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -100,8 +102,7 @@ class _State:
         return {"event": "delivered"}
 
     def _final(self, message: dict[str, Any]) -> dict[str, Any]:
-        assert self._witness is not None
-        return {"event": "final", "state": self._witness.final()}
+        return {"event": "final", "state": self._witness.final() if self._witness else []}
 
     def _tensor(self, arena: int, fields: dict[str, Any]) -> torch.Tensor:
         slot = Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"], fields["zone"])
