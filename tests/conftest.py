@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -85,6 +86,12 @@ def make_job(rmsnorm: Op, tmp_path: Path) -> MakeJob:
         return replace(job, **changes)  # type: ignore[arg-type]
 
     return make
+
+
+def visible(kernel: Path) -> bool:
+    """Whether what a file of the zoo shows can be seen on this device; its first line says what it needs."""
+    needs = re.search(r"\| needs: (\w+)", kernel.read_text().splitlines()[0])
+    return needs is None or needs[1] == DEVICE
 
 
 def zoo_kernel(name: str) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from orchestrator.judge import channel, sandbox
 from orchestrator.judge.forkserver import Child, Exit, ForkServer
 from orchestrator.judge.memory import Arena, Slot, slots, tensor_in, torch_dtype
 from orchestrator.judge.sandbox import Confinement
+from orchestrator.judge.ways import Way
 from orchestrator.records import Limits, SandboxPiece, Status
 
 
@@ -32,6 +34,7 @@ class CandidateFailed(Exception):
         self.detail = detail
 
 
+_DEVICE_ERRORS = ("CUDA error", "HIP error", "Triton Error")  # what torch adds to them is no help
 _CORES = os.cpu_count() or 1  # all of them busy for the whole time is within the limits
 
 
@@ -77,9 +80,8 @@ class Candidate:
             "function": function,
             "device": device,
         }
-        confinement = Confinement(kernel.parent / "scratch", (kernel,), device == "cuda", _confined_to(limits))
         fds = [arena.fd for arena in arenas if arena.fd is not None]
-        self._child: Child = server.spawn(config, confinement, fds)
+        self._child: Child = server.spawn(config, confinement_of(kernel, limits, device), fds)
         self.alive = True
 
     @property
@@ -87,16 +89,34 @@ class Candidate:
         """Which pieces of the confinement hold."""
         return self._child.pieces
 
-    def load(self) -> object:
-        """Map the buffers and import the kernel file; returns what that is said to have changed in the process."""
+    def attach(self) -> None:
+        """Map the buffers, and start the GPU."""
         self._ask(
             {"do": "attach", "arenas": [self._inputs.handle, self._outputs.handle]}, self._limits.import_s, "start"
         )
+
+    def load(self) -> object:
+        """Import the kernel file; returns what that is said to have changed in the process."""
         return self._ask({"do": "import"}, self._limits.import_s, "import").get("state")
 
-    def final_state(self) -> object:
-        """What the whole run is said to have changed in the process."""
-        return self._ask({"do": "final"}, self._limits.call_s, "final comparison").get("state")
+    def final(self) -> channel.Message:
+        """What the whole run is said to have changed in the process (`state`), and which specializations to have
+        launched (`specializations`, in the interpreter)."""
+        return self._ask({"do": "final"}, self._limits.call_s, "final comparison")
+
+    def warm(self, inputs: Mapping[str, tuple[tuple[int, ...], str]], parameters: Mapping[str, object]) -> None:
+        """Have everything compiled that a call on such shapes and dtypes launches; nothing runs."""
+        message: channel.Message = {"do": "warm", "inputs": dict(inputs), "parameters": dict(parameters)}
+        self._ask(message, self._limits.call_s + self._limits.compile_s, "compiling")
+
+    def configurations(self) -> int:
+        """See Proxy."""
+        found = self._ask({"do": "configurations"}, self._limits.call_s, "question").get("count")
+        return found if isinstance(found, int) else 1
+
+    def choose_configuration(self, index: int) -> None:
+        """See Proxy."""
+        self._ask({"do": "choose", "index": index}, self._limits.call_s, "choice")
 
     def call(
         self,
@@ -105,18 +125,18 @@ class Candidate:
         seconds: float,
         *,
         fill: int,
-        mute: bool,
+        way: Way,
     ) -> Returned:
         """Call the entry function on copies of `inputs`, whose red zones hold bytes of value `fill`.
 
-        With `mute` its launches do nothing. What it says it returned is for `fetch` to get.
+        `way` says how the call is made. What it says it returned is for `fetch` to get.
         """
         placed = self._place(inputs, fill)
         message: channel.Message = {
             "do": "call",
             "inputs": {name: vars(slot) for name, slot in placed.items()},
             "parameters": dict(parameters),
-            "mute": mute,
+            "way": way,
         }
         answer = self._ask(message, seconds, "call")
         results, evidence = answer.get("results"), answer.get("evidence")
@@ -147,6 +167,11 @@ class Candidate:
         }
         self._ask(message, self._limits.call_s, "deliver")
         return tuple(tensor_in(region.clone(), slot) for region, slot in zip(regions, placed, strict=True))
+
+    def interrupt(self) -> None:
+        """Kill the process without asking its warden, from another thread than the one that speaks with it."""
+        with suppress(ProcessLookupError):
+            os.kill(self._child.pid, signal.SIGKILL)
 
     def end(self) -> Exit:
         """End the process and everything it started; returns how it had ended, with what it printed."""
@@ -200,6 +225,8 @@ class Candidate:
         if answer.get("id") != self._number:
             raise self._forged("an answer carried the wrong number")
         if answer.get("event") == "raised":
+            if answer.get("lost"):  # every further call would fail of the same cause
+                self._kill()
             raise _raised(answer, what)
         return answer
 
@@ -212,7 +239,9 @@ class Candidate:
         # A closed channel and a live process is a candidate that shut the channel itself.
         exit_ = self._child.wait(5) or self._child.kill("killed")
         kind = KilledFromOutside if (exit_.reason, exit_.signal) == ("signal", signal.SIGKILL) else CandidateFailed
-        return kind(Status.CRASHED, f"the process {_how(exit_, self._limits)} during the {what}", exit_.output[-2000:])
+        return kind(
+            Status.CRASHED, f"the process {how_it_ended(exit_, self._limits)} during the {what}", exit_.output[-2000:]
+        )
 
     def _forged(self, how: str) -> CandidateFailed:
         self._kill()
@@ -221,6 +250,11 @@ class Candidate:
     def _synchronize(self) -> None:
         if self._device == "cuda":
             torch.cuda.synchronize()
+
+
+def confinement_of(kernel: Path, limits: Limits, device: str = "cpu") -> Confinement:
+    """What a process that runs the kernel file may read, write and take."""
+    return Confinement(kernel.parent / "scratch", (kernel,), device == "cuda", _confined_to(limits))
 
 
 def _confined_to(limits: Limits) -> sandbox.Limits:
@@ -233,7 +267,8 @@ def _confined_to(limits: Limits) -> sandbox.Limits:
     )
 
 
-def _how(exit_: Exit, limits: Limits) -> str:
+def how_it_ended(exit_: Exit, limits: Limits) -> str:
+    """In words that follow "the process"."""
     if exit_.reason in _REASONS:
         return _REASONS[exit_.reason].format(limits=limits)
     if exit_.reason == "signal":
@@ -252,5 +287,6 @@ def _raised(answer: Mapping[str, Any], what: str) -> CandidateFailed:
     name, text, trace = (str(answer.get(key, ""))[-_QUOTED:] for key in ("type", "text", "trace"))
     compile_ = what == "import" or answer.get("kind") == "compile"
     status = Status.COMPILE_ERROR if compile_ else Status.RUNTIME_ERROR
-    summary = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    summary = lines[0] if lines[0].startswith(_DEVICE_ERRORS) else lines[-1]
     return CandidateFailed(status, f"{name}: {summary}"[:300], f"{trace}{name}: {text}")

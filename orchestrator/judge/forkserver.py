@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -121,17 +121,18 @@ class ForkServer:
         self._current: Child | None = None
 
     @classmethod
-    def start(cls, target: Target) -> ForkServer:
+    def start(cls, target: Target, prepare: Callable[[], None] | None = None) -> ForkServer:
         """Forks the warden. Call before CUDA is initialised and before any thread of torch's has run.
 
         `target(sock, config)` is what each candidate runs once confined; `config["fds"]` holds the descriptors passed.
+        `prepare` runs in the warden first, for what its candidates are to find loaded and the judge has no use for.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         sys.stdout.flush()  # or the fork would print it once more
         sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
-            become_warden(theirs, target)
+            become_warden(theirs, target, prepare)
         theirs.close()
         return cls(pid, ours)
 

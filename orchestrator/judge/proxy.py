@@ -18,6 +18,7 @@ import torch
 from orchestrator.judge.candidate import Candidate, Returned
 from orchestrator.judge.checks import Call, CallCheck
 from orchestrator.judge.checks.contract import plain_tensors
+from orchestrator.judge.ways import Way
 from orchestrator.records import Job
 
 FILL = 0xFF  # of the red zones: NaN for floats, -1 for integers
@@ -66,16 +67,29 @@ class Proxy:
     ) -> Exchange:
         """One call with all its checks."""
         before = {name: tensor.clone() for name, tensor in inputs.items()}
-        exchange = self._exchange(before, parameters, fill=fill, mute=False)
+        exchange = self._exchange(before, parameters, fill=fill)
         regions = self._candidate.regions(inputs)
         call = Call(before, regions, fill, exchange.results, exchange.returned.evidence)
         for check in self._checks:
             check(call)
         return exchange
 
-    def ask_muted(self, exchange: Exchange) -> Exchange:
-        """The same call with launches that do nothing. Not checked: it is not the kernel's call."""
-        return self._exchange(exchange.inputs, exchange.parameters, fill=FILL, mute=True)
+    def ask_in(self, way: Way, exchange: Exchange) -> Exchange:
+        """The same call, made in another way. Its result is not checked: it is not the kernel's usual call."""
+        return self._exchange(exchange.inputs, exchange.parameters, fill=FILL, way=way)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the candidate can be asked more."""
+        return self._candidate.alive
+
+    def configurations(self) -> int:
+        """How many configurations the candidate's autotuned kernels are said to have at most; 1 without any."""
+        return self._candidate.configurations()
+
+    def choose_configuration(self, index: int) -> None:
+        """From now on autotuned kernels run that configuration; in the interpreter only."""
+        self._candidate.choose_configuration(index)
 
     def fetch_again(self, exchange: Exchange) -> tuple[torch.Tensor, ...]:
         """What the results of a recent call hold now."""
@@ -88,15 +102,16 @@ class Proxy:
         return module
 
     def _exchange(
-        self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], *, fill: int, mute: bool
+        self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], *, fill: int, way: Way = Way.PLAIN
     ) -> Exchange:
-        returned = self._candidate.call(inputs, parameters, self._seconds(inputs), fill=fill, mute=mute)
+        seconds = self._seconds(inputs, way)
+        returned = self._candidate.call(inputs, parameters, seconds, fill=fill, way=way)
         plain_tensors(returned.results, self._device)
         return Exchange(inputs, parameters, returned, self._candidate.fetch(returned))
 
-    def _seconds(self, inputs: Mapping[str, torch.Tensor]) -> float:
+    def _seconds(self, inputs: Mapping[str, torch.Tensor], way: Way) -> float:
         """Shapes and dtypes not met before may compile a new specialization, which has a limit of its own."""
-        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs.values())
+        key = (way, *((tuple(tensor.shape), tensor.dtype) for tensor in inputs.values()))
         compiles = self._compiles and key not in self._seen
         self._seen.add(key)
         return self._limits.call_s + (self._limits.compile_s if compiles else 0)

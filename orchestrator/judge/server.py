@@ -12,6 +12,7 @@ import platform
 import socket
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,10 @@ from orchestrator.judge import channel
 from orchestrator.records import Job, Judging, Limits, Report, from_json, to_json
 
 if TYPE_CHECKING:
+    from orchestrator.judge.forkserver import ForkServer
     from orchestrator.judge.memory import Arena
+
+_COMPILED = Path("~/.cache/orchestrator/compiled").expanduser()  # results of compiling; no candidate can write there
 
 
 def main() -> None:
@@ -39,31 +43,42 @@ def main() -> None:
         except channel.ChannelClosed:
             return
         channel.send(sock, judge.answer(str(message["job"])))
+        if not judge.works():
+            sys.exit("the judge's GPU context is lost")
 
 
 class _Judge:
     def __init__(self, device: str) -> None:
         self._interpreted = _interpreted(device)
-        if self._interpreted:
-            os.environ["TRITON_INTERPRET"] = "1"
         import torch
-        import triton.language  # noqa: F401 - both in memory before the fork server is forked: a candidate starts warm
 
-        from orchestrator.judge import interpreter, sandbox, witness, worker
+        from orchestrator.judge import ahead, sandbox, scouts
         from orchestrator.judge.forkserver import ForkServer
+
+        sandbox.make_undumpable()
+        compiling: ForkServer | None = None
+        if self._interpreted:
+            compiling = ForkServer.start(ahead.serve, ahead.prepare)  # before triton learns that it interprets
+            os.environ["TRITON_INTERPRET"] = "1"
+        import triton.language  # noqa: F401 - in memory before the fork servers are forked: a candidate starts warm
+
+        from orchestrator.judge import interpreter, witness, worker
 
         if self._interpreted:
             interpreter.repair()  # once, for all candidates, which inherit it
+        else:
+            _load_driver()
         witness.prepare()
 
-        sandbox.make_undumpable()
         self._server = ForkServer.start(worker.main)
+        self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.COUNT)]
         confinement = sandbox.probe(device=not self._interpreted)  # forks, so before CUDA too
         if not self._interpreted and not torch.cuda.is_available():
             raise JudgeError(
                 "the driver shows a GPU that this torch cannot use; install a GPU build or give --device cpu"
             )
         self._arenas: tuple[Arena, Arena] | None = None
+        self._compiling = compiling
         self.judging = Judging(
             device="CPU, Triton's interpreter" if self._interpreted else torch.cuda.get_device_name(),
             interpreted=self._interpreted,
@@ -82,22 +97,46 @@ class _Judge:
             return {"report": to_json(self._report(from_json(Job, text)), indent=None)}
         except Exception as error:  # noqa: BLE001
             traceback.print_exc()
-            if not self._server.alive:
-                # A fork server cannot be forked anew once CUDA runs: the executor starts another judge and asks again.
-                sys.exit("the fork server died")
+            # Neither can be mended in this process: the executor starts another judge and asks again.
+            if not all(server.alive for server in self._servers):
+                sys.exit("a fork server died")
+            if not self.works():
+                sys.exit("the judge's GPU context is lost")
             return {"error": f"the judge failed: {type(error).__name__}: {error}"}
+
+    @property
+    def _servers(self) -> list[ForkServer]:
+        return [self._server, *self._scouts, *([] if self._compiling is None else [self._compiling])]
+
+    def works(self) -> bool:
+        """Whether this process can still use its GPU. Asked after each job, for what a candidate did to the device
+        must never be charged to the next one: the executor starts another judge."""
+        if self._interpreted:
+            return True
+        import torch
+
+        try:
+            numbers = torch.arange(1 << 12, device="cuda")
+            return int((numbers * 2 - numbers).sum()) == (1 << 12) * ((1 << 12) - 1) // 2
+        except RuntimeError:
+            return False
 
     def _report(self, job: Job) -> Report:
         from orchestrator.judge.candidate import Candidate
-        from orchestrator.judge.sweep import judge
+        from orchestrator.judge.compilation import Compiler
+        from orchestrator.judge.sweep import Means, judge
 
         device = "cpu" if self._interpreted else "cuda"
         arenas = self._shared(job.limits)
 
-        def start(kernel: Path) -> Candidate:
-            return Candidate(self._server, kernel, job.function, device, arenas, job.limits)
+        def start(server: ForkServer, kernel: Path) -> Candidate:
+            return Candidate(server, kernel, job.function, device, arenas, job.limits)
 
-        return judge(job, self.judging, start)
+        compiler = None
+        if self._compiling is not None:
+            compiler = Compiler(self._compiling, _COMPILED, self.judging.versions["triton"])
+        scouts = [partial(start, server) for server in self._scouts]
+        return judge(job, Means(self.judging, partial(start, self._server), scouts, compiler))
 
     def _shared(self, limits: Limits) -> tuple[Arena, Arena]:
         """The two buffers, kept from job to job: their content is poisoned or overwritten before each use."""
@@ -107,6 +146,15 @@ class _Judge:
             kind = HostArena if self._interpreted else DeviceArena
             self._arenas = (kind(limits.arena_mb << 20), kind(limits.arena_mb << 20))
         return self._arenas
+
+
+def _load_driver() -> None:
+    """Triton's driver, whose C part is compiled once here instead of in every candidate. It does not start the GPU."""
+    import torch
+    import triton
+    from triton.backends import backends
+
+    triton.runtime.driver.set_active(backends["amd" if torch.version.hip else "nvidia"].driver())
 
 
 def _interpreted(device: str) -> bool:

@@ -12,34 +12,30 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
-from orchestrator.judge import places, testfile
+from orchestrator.judge import places, scouts, testfile
 from orchestrator.judge.candidate import Candidate, CandidateFailed, KilledFromOutside
-from orchestrator.judge.checks import CallCheck
+from orchestrator.judge.checks.compiles import compiles
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.checks.global_state import global_state, unchanged
 from orchestrator.judge.checks.registry import call_checks, series_checks
 from orchestrator.judge.checks.series import Series, SeriesCheck
+from orchestrator.judge.compilation import Compiler
 from orchestrator.judge.proxy import Proxy
 from orchestrator.records import CaseResult, Job, Judging, Report, SandboxPiece, Status
 
 _SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
 _SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
 _OTHER_SEED = 0x5EED
-
-# The witness has not been tried on a GPU yet, and what it said there could refuse an honest kernel. So it is not
-# asked there, and every report says that these checks are off.
-_NEED_A_WITNESS = (
-    *("host_operations", "launches", "overruns", "own_storage", "global_state"),
-    "muted_launches",
-)
+_SCOUTED_ELEMENTS = 1 << 28
 
 # When cases fail in several ways the report is headed by the first of these that occurs.
 _GRAVEST = (
@@ -72,6 +68,16 @@ class _Progress:
     expected: int = 0
     cases: list[CaseResult] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Seconds spent within count as that part."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[part] = time.perf_counter() - begun
 
     def report(self, status: Status, message: str, detail: str = "", output: str = "") -> Report:
         return Report(
@@ -89,38 +95,50 @@ class _Progress:
             versions=self.judging.versions,
             seconds={name: round(value, 4) for name, value in self.seconds.items()},
             output=output,
-            notes=(f"checks switched off: {', '.join(self.job.skip)}",) if self.job.skip else (),
+            notes=(*((f"checks switched off: {', '.join(self.job.skip)}",) if self.job.skip else ()), *self.notes),
         )
 
 
-def judge(job: Job, judging: Judging, start: Callable[[Path], Candidate]) -> Report:
-    """The verdict on the kernel in the job's folder. `start` makes the candidate's process from the kernel's path.
+@dataclass(frozen=True)
+class Means:
+    """What this machine judges with. `start` makes a candidate's process from the kernel's path; so do `scouts`."""
+
+    judging: Judging
+    start: scouts.Start
+    scouts: Sequence[scouts.Start] = ()
+    compiler: Compiler | None = None
+
+
+def judge(job: Job, means: Means) -> Report:
+    """The verdict on the kernel in the job's folder.
 
     A candidate that was killed from outside is given another process, once: the kill need not be its fault.
     """
     seed = job.seed if job.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
-    if not judging.interpreted:
-        job = replace(job, skip=tuple(sorted({*job.skip, *_NEED_A_WITNESS})))
     try:
-        return _judge(_Progress(job, judging, seed), start)
+        return _judge(_Progress(job, means.judging, seed), means)
     except KilledFromOutside:
         try:
-            return _judge(progress := _Progress(job, judging, seed), start)
+            return _judge(progress := _Progress(job, means.judging, seed), means)
         except KilledFromOutside as failed:
             return progress.report(failed.status, f"{failed.message}, twice (out of memory?)", failed.detail)
 
 
-def _judge(progress: _Progress, start: Callable[[Path], Candidate]) -> Report:
+def _judge(progress: _Progress, means: Means) -> Report:
     job, begun = progress.job, time.perf_counter()
-    checks = call_checks(job.skip)
-    candidate = start(Path(job.folder) / job.kernel)
+    call_checks(job.skip)  # a name that is no check's, before anything is started
+    candidate = means.start(Path(job.folder) / job.kernel)
     try:
         progress.sandbox = candidate.pieces
-        progress.seconds["start"] = time.perf_counter() - begun
-        _state_unchanged(job, candidate.load(), "importing the file")
-        progress.seconds["import"] = time.perf_counter() - begun - progress.seconds["start"]
-        _sweep(progress, candidate, checks, begun)
+        with progress.timed("start"):
+            candidate.attach()
+        with progress.timed("import"):
+            _state_unchanged(job, candidate.load(), "importing the file")
+        launched = _sweep(progress, candidate, means)
         verdict = _verdict(progress)
+        if verdict[0] is Status.PASSED and means.compiler is not None and compiles.__name__ not in job.skip:
+            with progress.timed("compile"):
+                compiles(means.compiler.compile(job, launched), progress.notes)
     except KilledFromOutside:
         raise
     except CandidateFailed as failed:
@@ -131,28 +149,56 @@ def _judge(progress: _Progress, start: Callable[[Path], Candidate]) -> Report:
     return progress.report(*verdict, output=output)
 
 
-def _sweep(progress: _Progress, candidate: Candidate, checks: Sequence[CallCheck], begun: float) -> None:
-    """Every case, the listed and the drawn ones; on a few of them, chosen by the seed, the checks of a series."""
+def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
+    """Every case, the listed and the drawn ones. Returns what the candidate's process says of its launches."""
     job, interpreted = progress.job, progress.judging.interpreted
-    device = "cpu" if interpreted else "cuda"
+    device, kernel = "cpu" if interpreted else "cuda", Path(job.folder) / job.kernel
     quick = interpreted if job.quick is None else job.quick
-    proxy = Proxy(candidate, job, device, checks)
-    with testfile.loaded(Path(job.folder), proxy.as_module(Path(job.kernel).stem, job.function)) as test:
+    proxy = Proxy(candidate, job, device, call_checks(job.skip))
+    with testfile.loaded(Path(job.folder), proxy.as_module(kernel.stem, job.function)) as test:
         planned = [*test.cases(quick), *test.telling(), *test.holdouts(progress.seed, quick)]
         progress.expected = len(planned)
-        closely = _chosen(planned, progress.seed, _SERIES_ELEMENTS[device])
-        for number, case in enumerate(planned):
-            if time.perf_counter() - begun > job.limits.total_s:
-                raise CandidateFailed(Status.TIMEOUT, f"the sweep did not end within {job.limits.total_s:g} s")
-            series = series_checks(job.skip) if number in closely else []
-            progress.cases.append(_case(_Bench(proxy, test, device, progress.seed + number), case, series))
-            if not candidate.alive:
-                break
-    progress.seconds["cases"] = sum(case.seconds for case in progress.cases)
-    if candidate.alive:
-        _state_unchanged(job, candidate.final_state(), "the run")
-        if proxy.calls < sum(case.passed for case in progress.cases):
-            raise JudgeError("the op's test file passed cases without calling the kernel")
+        with (
+            scouts.ahead(means.scouts, kernel, _shapes(test, planned, device) if means.scouts else []),
+            progress.timed("cases"),
+        ):
+            _cases(progress, _Bench(proxy, test, device, progress.notes), planned)
+    if not candidate.alive:
+        return []
+    final = candidate.final()
+    _state_unchanged(job, final.get("state"), "the run")
+    if proxy.calls < sum(case.passed for case in progress.cases):
+        raise JudgeError("the op's test file passed cases without calling the kernel")
+    return final.get("specializations")
+
+
+def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> None:
+    """All of them; on a few, chosen by the seed, the checks of a series."""
+    job, begun = progress.job, time.perf_counter()
+    closely = _chosen(planned, progress.seed, _SERIES_ELEMENTS[bench.device])
+    for number, case in enumerate(planned):
+        if time.perf_counter() - begun > job.limits.total_s:
+            raise CandidateFailed(Status.TIMEOUT, f"the sweep did not end within {job.limits.total_s:g} s")
+        series = series_checks(job.skip) if number in closely else []
+        once = number == min(closely)
+        progress.cases.append(_case(bench, case, progress.seed + number, series, once=once))
+        if not bench.proxy.alive:
+            break
+
+
+def _shapes(test: ModuleType, planned: Sequence[Any], device: str) -> list[scouts.Shapes]:
+    """The calls of the planned cases, as far as compiling depends on them; without the largest."""
+    few = [case for case in planned if math.prod(case.dims.values()) <= _SCOUTED_ELEMENTS]
+    return [
+        scouts.Shapes(
+            {
+                name: (tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+                for name, tensor in test.make_inputs(case, device, 0).items()
+            },
+            case.parameters,
+        )
+        for case in few
+    ]
 
 
 def _state_unchanged(job: Job, differences: object, what: str) -> None:
@@ -160,7 +206,7 @@ def _state_unchanged(job: Job, differences: object, what: str) -> None:
         unchanged(differences, what)
 
 
-def _chosen(planned: list[Any], seed: int, elements: int) -> set[int]:
+def _chosen(planned: Sequence[Any], seed: int, elements: int) -> set[int]:
     """The cases to look at closely: for each dtype one of those that are neither tiny nor large."""
     draw = random.Random(seed)
     chosen = set()
@@ -178,10 +224,10 @@ class _Bench:
     proxy: Proxy
     test: ModuleType
     device: str
-    seed: int
+    notes: list[str]
 
 
-def _case(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> CaseResult:
+def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *, once: bool) -> CaseResult:
     common = {
         "name": case.name,
         "dims": dict(case.dims),
@@ -190,16 +236,16 @@ def _case(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> CaseResult
         "holdout": case.holdout,
         "parameters": dict(case.parameters),
         "values": case.values,
-        "seed": bench.seed,
+        "seed": seed,
     }
     begun = time.perf_counter()
     try:
-        inputs = bench.test.make_inputs(case, bench.device, bench.seed)
+        inputs = bench.test.make_inputs(case, bench.device, seed)
         got, want = bench.test.run(inputs, case.parameters)
         as_promised(got, want)
         compared = _compared(bench.test, case, got, want, bench.test.exactly(inputs, case.parameters))
         if compared["status"] is Status.PASSED and checks:
-            _closely(bench, case, checks)
+            _closely(bench, case, seed, checks, once)
     except KilledFromOutside:
         raise
     except CandidateFailed as failed:
@@ -208,11 +254,11 @@ def _case(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> CaseResult
     return CaseResult(**common, **compared, seconds=_since(begun))
 
 
-def _closely(bench: _Bench, case: Any, checks: Sequence[SeriesCheck]) -> None:
+def _closely(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], once: bool) -> None:
     first = bench.proxy.last
     if first is None:
         raise JudgeError("the op's test file passed a case without calling the kernel")
-    series = Series(bench.proxy, bench.test, case, first, bench.device, bench.seed ^ _OTHER_SEED)
+    series = Series(bench.proxy, bench.test, case, first, bench.device, seed ^ _OTHER_SEED, once, bench.notes)
     for check in checks:
         check(series)
 

@@ -163,7 +163,7 @@ class Warden:
             self._control.send(json.dumps(message).encode())
 
 
-def become_warden(control: socket.socket, target: Target) -> NoReturn:
+def become_warden(control: socket.socket, target: Target, prepare: Callable[[], None] | None = None) -> NoReturn:
     """Turns a fresh fork of the judge into the warden; never returns."""
     code = 1
     try:
@@ -174,6 +174,8 @@ def become_warden(control: socket.socket, target: Target) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         _close_all_but([0, 1, 2, control.fileno()])
         _standard_streams()
+        if prepare is not None:
+            prepare()
         gc.freeze()  # what is loaded stays; collecting it in each candidate would only copy pages
         Warden(control, target).serve()
         code = 0

@@ -13,7 +13,6 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +20,8 @@ from typing import Any
 import torch
 
 from orchestrator.judge import channel, interpreter
-from orchestrator.judge.memory import Attached, Slot, tensor_in
+from orchestrator.judge.memory import Attached, Slot, tensor_in, torch_dtype
+from orchestrator.judge.ways import Way
 from orchestrator.judge.witness import Witness
 
 _CAP = 4000  # characters of any text that goes to the judge
@@ -55,6 +55,9 @@ class _State:
             "import": self._import,
             "call": self._call,
             "deliver": self._deliver,
+            "warm": self._warm,
+            "configurations": self._configurations,
+            "choose": self._choose,
             "final": self._final,
         }
 
@@ -63,17 +66,17 @@ class _State:
         try:
             return self._actions[message["do"]](message)
         except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of a candidate are answers too
-            return {"event": "raised", **_describe(error, self._config["kernel"])}
+            return {"event": "raised", "lost": self._lost(), **_describe(error, self._config["kernel"])}
 
     def _import(self, message: dict[str, Any]) -> dict[str, Any]:
         if not self._cuda:
             interpreter.stand_in()  # host code may ask for a GPU; before the witness, for which it would be a change
-            self._witness = Witness(self._config["kernel"], interpreted=True)
+        self._witness = Witness(self._config["kernel"], interpreted=not self._cuda)
         module = _load(self._config["kernel"], self._config["module"])
         self._entry = getattr(module, self._config["function"])
         if not callable(self._entry):
             raise TypeError(f"{self._config['function']} is {type(self._entry).__name__}, not a function")
-        return {"event": "imported", "state": self._witness.imported() if self._witness else []}
+        return {"event": "imported", "state": self._witness.imported()}
 
     def _attach(self, message: dict[str, Any]) -> dict[str, Any]:
         fds = self._config["fds"] or [None, None]
@@ -83,8 +86,8 @@ class _State:
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._entry is not None
         tensors = {name: self._tensor(0, slot) for name, slot in message["inputs"].items()}
-        watching = self._witness.watching(tensors, mute=message["mute"]) if self._witness else nullcontext()
-        with watching as seen:
+        assert self._witness is not None
+        with self._witness.watching(tensors, Way(message["way"])) as seen:
             result = self._entry(**tensors, **message["parameters"])
             self._synchronize()  # what the call left running must fail or finish within it
         results = result if type(result) is tuple else (result,)
@@ -92,7 +95,7 @@ class _State:
         for old in list(self._results)[:-_KEPT_CALLS]:
             del self._results[old]
         described = [_describe_result(item) for item in results[:_MOST_RESULTS]]
-        evidence = seen.evidence(results[:_MOST_RESULTS]) if seen is not None else {}
+        evidence = seen.evidence(results[:_MOST_RESULTS])
         return {"event": "returned", "tuple": type(result) is tuple, "results": described, "evidence": evidence}
 
     def _deliver(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -102,11 +105,39 @@ class _State:
         return {"event": "delivered"}
 
     def _final(self, message: dict[str, Any]) -> dict[str, Any]:
-        return {"event": "final", "state": self._witness.final() if self._witness else []}
+        assert self._witness is not None
+        launched = [] if self._cuda else [one.to_json() for one in interpreter.specializations()]
+        return {"event": "final", "state": self._witness.final(), "specializations": launched}
+
+    def _warm(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Compile what a call would launch. Only scouts are asked."""
+        assert self._entry is not None and self._witness is not None
+        tensors = {
+            name: torch.empty(shape, dtype=torch_dtype(dtype), device="cuda")
+            for name, (shape, dtype) in message["inputs"].items()
+        }
+        with self._witness.watching(tensors, Way.MUTED):
+            self._entry(**tensors, **message["parameters"])
+        return {"event": "warmed"}
+
+    def _configurations(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"event": "counted", "count": interpreter.configurations()}
+
+    def _choose(self, message: dict[str, Any]) -> dict[str, Any]:
+        interpreter.choose_configuration(message["index"])
+        return {"event": "chosen"}
 
     def _tensor(self, arena: int, fields: dict[str, Any]) -> torch.Tensor:
         slot = Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"], fields["zone"])
         return tensor_in(self._arenas[arena].region(slot), slot)
+
+    def _lost(self) -> bool:
+        """Whether the GPU's context is unusable, as after an illegal address; nothing in this process mends it."""
+        try:
+            self._synchronize()
+        except RuntimeError:
+            return True
+        return False
 
     def _synchronize(self) -> None:
         if self._cuda:

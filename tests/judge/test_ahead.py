@@ -139,7 +139,7 @@ def test_a_kernel_made_at_run_time_is_a_limit(tmp_path: Path) -> None:
 def test_where_triton_interprets_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     with pytest.raises(RuntimeError, match="interprets"):
-        ahead.compile_specializations(COMPILED, [])
+        ahead.compile_all(COMPILED, [])
 
 
 def test_importing_it_imports_neither_torch_nor_triton() -> None:
@@ -220,7 +220,10 @@ def record(path: Path) -> dict[str, list[str]]:
 def compile_(path: Path, texts: str) -> list[str]:
     """In a process where Triton compiles."""
     asked = [ahead.specialization_from_json(text) for text in json.loads(texts)]
-    return [result.to_json() for result in ahead.compile_specializations(path, asked)]
+    return [
+        result.to_json()
+        for result in ahead.compile_all(path, [(one, target) for one in asked for target in ahead.TARGETS])
+    ]
 
 
 if __name__ == "__main__":

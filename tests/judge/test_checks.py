@@ -14,13 +14,15 @@ from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.records import Limits, Status
-from tests.conftest import ZOO, MakeJob, zoo_kernel
+from tests.conftest import ZOO, MakeJob, visible, zoo_kernel
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-CHEATS = sorted((ZOO / "checks").glob("*.py"))
+EVERY = sorted((ZOO / "checks").glob("*.py"))
+CHEATS = [path for path in EVERY if visible(path)]
 CHECKS = {
     *("host_operations", "launches", "inputs_unchanged", "red_zones", "overruns", "own_storage", "global_state"),
     *("fresh_values", "changed_element", "deterministic", "zone_reads", "earlier_result", "muted_launches"),
+    *("every_configuration", "other_warps", "device_trace", "compiles"),
 }
 
 
@@ -51,7 +53,7 @@ async def test_without_any_check_the_cheat_passes(
 
 
 async def test_every_check_has_its_cheat() -> None:
-    assert {header(cheat)[0] for cheat in CHEATS} == CHECKS
+    assert {header(cheat)[0] for cheat in EVERY} == CHECKS
 
 
 HONEST = sorted((ZOO / "redteam" / "honest").glob("*.py"))

@@ -82,7 +82,7 @@ def test_honest(ask: Ask, kernel: Path) -> None:
     if kernel.stem == "swizzle_matmul":
         shapes = ((32, 32), (32, 32))
     arguments = ARGUMENTS.get(kernel.stem, "x x")
-    answered = ask(kernel, {}, {}, {"mute": True}, {}, shapes=shapes, arguments=arguments)
+    answered = ask(kernel, {}, {}, {"way": "muted"}, {}, shapes=shapes, arguments=arguments)
     for reason, kernels in NEEDS_A_GPU.items():
         if kernel.stem in kernels.split() and reason in answered.get("error", ""):
             pytest.skip(answered["error"])
@@ -141,7 +141,7 @@ def test_launches(ask: Ask) -> None:
 
 
 def test_a_muted_decoy_stays_right(ask: Ask) -> None:
-    plain, muted = ask(cheat("decoy_launch"), {}, {"mute": True})["calls"]
+    plain, muted = ask(cheat("decoy_launch"), {}, {"way": "muted"})["calls"]
     assert plain["right"] and muted["right"]
     assert plain["evidence"]["launches"] == muted["evidence"]["launches"] != []
 
@@ -156,7 +156,7 @@ def test_overruns(ask: Ask) -> None:
 
 
 def test_an_overrun_is_reported_by_its_call_alone(ask: Ask) -> None:
-    calls = ask(cheat("past_the_end"), {}, {"mute": True})["calls"]
+    calls = ask(cheat("past_the_end"), {}, {"way": "muted"})["calls"]
     assert [len(call["evidence"]["overruns"]) for call in calls] == [1, 0]
 
 

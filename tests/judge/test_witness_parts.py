@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from orchestrator.judge.ways import Way  # noqa: E402
 from orchestrator.judge.witness import launches, results, state  # noqa: E402
 from orchestrator.judge.witness.allocator import Allocator  # noqa: E402
 from orchestrator.judge.witness.launches import Launches  # noqa: E402
@@ -39,8 +40,8 @@ def compiled() -> tuple[Callable[..., object], list[object]]:
     return launches._compiled(run), launched
 
 
-@pytest.mark.parametrize("mute", [False, True])
-def test_compiled_launches(mute: bool) -> None:
+@pytest.mark.parametrize("way", [Way.PLAIN, Way.MUTED])
+def test_compiled_launches(way: Way) -> None:
     run, launched = compiled()
     witness = Launches(frozenset({__file__}))
     evaluated = []
@@ -49,7 +50,7 @@ def test_compiled_launches(mute: bool) -> None:
         evaluated.append(meta)
         return 3, meta["BLOCK"]
 
-    witness.begin(mute)
+    witness.begin(way)
     run(Jitted(own), grid=grid, warmup=False)
     run(Jitted(own), grid=grid, warmup=True)
     run(Jitted(gc.collect), grid=(2,), warmup=False)
@@ -57,7 +58,7 @@ def test_compiled_launches(mute: bool) -> None:
     witness.end()
     run(Jitted(own), grid=(7,), warmup=False)
     assert evaluated == [{"BLOCK": 4}]
-    assert launched == [*(((0,), (2,), (0,)) if mute else ((3, 4), (2,), (0, 5))), (7,)]
+    assert launched == [*(((0,), (2,), (0,)) if way is Way.MUTED else ((3, 4), (2,), (0, 5))), (7,)]
     assert [(one["kernel"], one["programs"], one["own"]) for one in witness.found()] == [
         ("own", 12, True),
         ("collect", 2, False),

@@ -28,6 +28,7 @@ import triton.language  # noqa: F401 - loaded before the fork
 from orchestrator.judge import channel, witness
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.sandbox import Confinement
+from orchestrator.judge.ways import Way
 from orchestrator.judge.witness import Witness
 from orchestrator.tree import remove_tree
 
@@ -53,7 +54,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_call(
-    seen: Witness, module: ModuleType, request: dict[str, Any], mute: bool = False, bare: bool = False
+    seen: Witness, module: ModuleType, request: dict[str, Any], way: str = "plain", bare: bool = False
 ) -> dict[str, Any]:
     torch.manual_seed(0)
     dtype = getattr(torch, request["dtype"])
@@ -64,7 +65,7 @@ def one_call(
     given = arguments[request["arguments"]]
     call: dict[str, Any] = {}
     begun = time.perf_counter()
-    watching = nullcontext() if bare else seen.watching({"x": x, "w": w}, mute=mute)
+    watching = nullcontext() if bare else seen.watching({"x": x, "w": w}, Way(way))
     with watching as watched:
         result = module.rmsnorm_triton(*given)
     results = tuple(result) if isinstance(result, tuple | list) else (result,)

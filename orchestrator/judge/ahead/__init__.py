@@ -1,6 +1,6 @@
 """Kernels compiled for real targets, without a GPU and without being run.
 
-`interpreter` writes down each kind of launch as a Specialization; `compile_specializations` compiles it. Where Triton
+`interpreter` writes down each kind of launch as a Specialization; `compile_all` compiles it. Where Triton
 interprets nothing can be compiled, because the language's own functions were made for the interpreter, so that is for
 a process of its own: forked before triton was imported, TRITON_INTERPRET not set, and confined as a candidate is,
 because it imports the kernel file. What it says may convict a kernel, never acquit it. `prepare` is for the warden of
@@ -30,10 +30,11 @@ from orchestrator.judge.ahead.records import (
 __all__ = [
     "SHARED_LIMIT_BYTES",
     "TARGETS",
+    "TOO_LATE",
     "Cache",
     "CompileResult",
     "Specialization",
-    "compile_specializations",
+    "compile_all",
     "prepare",
     "result_from_json",
     "serve",
@@ -41,17 +42,14 @@ __all__ = [
 ]
 
 TARGETS = ("sm_80", "sm_90", "gfx942")
+TOO_LATE = "compiling did not end in time"
 SHARED_LIMIT_BYTES = {"sm_80": 166_912, "sm_90": 232_448, "gfx942": 65_536}  # what one program may have there
 
 
-def compile_specializations(
-    kernel_file: Path,
-    specializations: Sequence[Specialization],
-    targets: Sequence[str] = TARGETS,
-    workers: int | None = None,
-    limit_s: float = 60.0,
+def compile_all(
+    kernel_file: Path, jobs: Sequence[tuple[Specialization, str]], workers: int | None = None, limit_s: float = 60.0
 ) -> list[CompileResult]:
-    """Compile each specialization for each target; the results in that order. Runs the file as an import does.
+    """Compile each specialization for the target beside it; the results in that order. Runs the file as an import does.
 
     Each is compiled in a fork of its own, one for each core at a time unless `workers` says otherwise. What is not done
     after `limit_s` seconds is ended, and is a limit.
@@ -60,7 +58,6 @@ def compile_specializations(
         raise RuntimeError("nothing can be compiled in a process in which Triton interprets")
     from orchestrator.judge.ahead import compiling
 
-    jobs = [(specialization, target) for specialization in specializations for target in targets]
     try:
         functions = compiling.load(kernel_file)
     except Exception as error:  # noqa: BLE001 - whatever the file raises without the interpreter is its fault
@@ -82,12 +79,11 @@ def prepare() -> None:
 
 
 def serve(sock: socket.socket, config: dict[str, Any]) -> None:
-    """Answer one request of the judge: `specializations` as texts and `targets`; `config` names the kernel file."""
+    """Answer one request of the judge: `work`, each a specialization as text with a target; `config` names the file."""
     message: dict[str, Any] = channel.receive(sock)
-    asked = [specialization_from_json(text) for text in message["specializations"]]
-    results = compile_specializations(Path(config["kernel"]), asked, message["targets"], limit_s=message["limit_s"])
-    texts = [result.to_json() for result in results]
-    channel.send(sock, {"id": message.get("id"), "event": "compiled", "results": texts})
+    work = [(specialization_from_json(text), target) for text, target in message["work"]]
+    results = compile_all(Path(config["kernel"]), work, message["workers"], message["limit_s"])
+    channel.send(sock, {"results": [result.to_json() for result in results]})
 
 
 def _as_text(functions: Any, specialization: Specialization, target: str) -> str:
@@ -101,9 +97,7 @@ def _result(job: tuple[Specialization, str], outcome: forks.Outcome) -> CompileR
     seconds = round(outcome.seconds, 4)
     if outcome.text is None:
         if outcome.timed_out:
-            return CompileResult(
-                specialization.kernel, target, False, limit="compiling did not end in time", seconds=seconds
-            )
+            return CompileResult(specialization.kernel, target, False, limit=TOO_LATE, seconds=seconds)
         how = f"signal {outcome.signal}" if outcome.signal else "an exit"
         text = f"the compiler ended its process by {how}\n{outcome.output}"
         return CompileResult(specialization.kernel, target, False, error=text[-4000:], seconds=seconds)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.series import Series
+from orchestrator.judge.ways import Way
 from orchestrator.records import Status
 
 
 def muted_launches(series: Series) -> None:
     """Raises CandidateFailed where the result is right although no kernel ran."""
     try:
-        muted = series.proxy.ask_muted(series.first)
+        muted = series.proxy.ask_in(Way.MUTED, series.first)
     except CandidateFailed as failed:
         if failed.status is Status.RUNTIME_ERROR:
             return  # host code that trips over what the kernel did not write needs the kernel

@@ -22,6 +22,8 @@ class Series:
     first: Exchange
     device: str
     seed: int  # of further values
+    once: bool  # for one series of a verdict: what need not be repeated with each dtype
+    notes: list[str]  # what a check could not do; goes into the report
 
     def fresh_inputs(self) -> dict[str, torch.Tensor]:
         """Other values of the same shapes; they come to lie at the same addresses."""

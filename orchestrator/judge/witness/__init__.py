@@ -9,6 +9,7 @@ can take it apart. Owns the order in which things are installed, watched and loo
   launches      kernels launched, with how many programs; muting them
   allocator     memory with canaries on both sides and poison inside
   results       what a result shares its storage with, and attributes set on it
+  trace         kernels that the device ran
   state         global state before and after (looks: of what)
   namespaces    functions that were replaced
 """
@@ -16,10 +17,11 @@ can take it apart. Owns the order in which things are installed, watched and loo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
+from orchestrator.judge.ways import Way
 from orchestrator.judge.witness import namespaces
 from orchestrator.judge.witness.allocator import Allocator
 from orchestrator.judge.witness.launches import Launches
@@ -27,6 +29,7 @@ from orchestrator.judge.witness.operations import Operations
 from orchestrator.judge.witness.origin import Origins
 from orchestrator.judge.witness.results import Results
 from orchestrator.judge.witness.state import State
+from orchestrator.judge.witness.trace import Trace
 
 __all__ = ["Seen", "Witness", "prepare"]
 
@@ -57,13 +60,17 @@ class Witness:
         return self._state.final()
 
     @contextmanager
-    def watching(self, inputs: Mapping[str, torch.Tensor], *, mute: bool = False) -> Iterator[Seen]:
-        """Around one call of the entry. With `mute` launches of the file's own kernels run no program."""
+    def watching(self, inputs: Mapping[str, torch.Tensor], way: Way = Way.PLAIN) -> Iterator[Seen]:
+        """Around one call of the entry, which is made in that way."""
         seen = Seen(self._allocator, self._results, inputs)
         self._allocator.release()
+        with seen.trace if way is Way.TRACED else nullcontext():  # outermost: what it starts is no change
+            yield from self._watching(seen, way)
+
+    def _watching(self, seen: Seen, way: Way) -> Iterator[Seen]:
         self._operations.clear()
         self._state.begin()
-        self._launches.begin(mute)
+        self._launches.begin(way)
         depth = torch._C._len_torch_dispatch_stack()
         self._operations.__enter__()
         try:
@@ -73,6 +80,7 @@ class Witness:
             self._launches.end()
             seen.operations = self._operations.found()
             seen.launches = self._launches.found()
+            seen.trace.own = self._launches.symbols()
             seen.state = left + self._state.end()
 
 
@@ -86,6 +94,7 @@ class Seen:
         self.operations: list[dict[str, object]] = []
         self.launches: list[dict[str, object]] = []
         self.state: list[str] = []
+        self.trace = Trace()
 
     def evidence(self, results: Sequence[object]) -> dict[str, object]:
         """All of it as JSON values, once the call's work is done. On a GPU this waits for it."""
@@ -95,4 +104,5 @@ class Seen:
             "overruns": self._allocator.overruns(),
             "results": self._results.look(self._inputs, results),
             "state": self.state,
+            **self.trace.found(),
         }

@@ -2,9 +2,10 @@
 
 Owns the two places every launch passes: the interpreter's GridExecutor and the compiled JITFunction.run. A grid that
 is a function is evaluated once, by Triton, and what it returned is seen on the way. A muted launch of the candidate's
-own kernel runs no program; everything around it (hooks, heuristics, compiling, the grid) is done.
+own kernel runs no program; everything around it (hooks, heuristics, compiling, the grid) is done. A rewarped one runs
+with OTHER_WARPS where the launch says nothing of num_warps, and so would run with Triton's default of 4.
 
-Catches a kernel that is never launched, an empty grid, and, with `mute`, a launch that the result does not need.
+Catches a kernel that is never launched, an empty grid, and, muted, a launch that the result does not need.
 Cannot see: what a launched program does, and a launch that avoids both places (a compiled kernel's own runner).
 """
 
@@ -18,9 +19,12 @@ from typing import Any
 
 from triton.runtime import interpreter, jit
 
+from orchestrator.judge.ways import Way
+
 _MOST_LISTED = 64
 _NAME = 120  # characters
 _EMPTY_GRID = (0,)
+OTHER_WARPS = 8
 _current: Launches | None = None
 
 
@@ -29,18 +33,19 @@ class Launches:
 
     def __init__(self, own_files: frozenset[str]) -> None:
         self._own_files = own_files
-        self._mute = False
+        self._way = Way.PLAIN
+        self._symbols: set[str] = set()
         self._counted: dict[tuple[str, int, bool], int] = {}
         _install()
 
-    def begin(self, mute: bool) -> None:
+    def begin(self, way: Way) -> None:
         """Record from here on."""
         global _current
-        self._counted, self._mute = {}, mute
+        self._counted, self._symbols, self._way = {}, set(), way
         _current = self
 
     def end(self) -> None:
-        """Record no longer, mute nothing."""
+        """Record no longer, change nothing."""
         global _current
         _current = None
 
@@ -51,17 +56,34 @@ class Launches:
             for (name, programs, own), times in self._counted.items()
         ]
 
+    def symbols(self) -> frozenset[str]:
+        """The names under which the device knows the file's own kernels that were launched."""
+        return frozenset(self._symbols)
+
     def grid_for(self, function: Any, grid: Any) -> Any:
         """The grid to hand on: recorded when Triton evaluates it, and empty for a muted kernel."""
-        code = getattr(function, "__code__", None)
-        own = getattr(code, "co_filename", "") in self._own_files
+        own = self._owns(function)
         name = str(getattr(function, "__name__", "?"))[:_NAME]
 
         def seen(sizes: Any) -> Any:
             self._count(name, _programs(sizes), own)
-            return _EMPTY_GRID if own and self._mute else sizes
+            return _EMPTY_GRID if own and self._way is Way.MUTED else sizes
 
         return (lambda meta: seen(grid(meta))) if callable(grid) else seen(grid)
+
+    def options_for(self, function: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """The launch's options, with another number of warps where that is asked for and left open."""
+        rewarped = self._way is Way.REWARPED and self._owns(function) and "num_warps" not in options
+        return {**options, "num_warps": OTHER_WARPS} if rewarped else options
+
+    def launched(self, function: Any, compiled: Any) -> None:
+        """Remember the name of what was compiled for a launch."""
+        name = getattr(getattr(compiled, "metadata", None), "name", None)
+        if self._owns(function) and isinstance(name, str) and len(self._symbols) < _MOST_LISTED:
+            self._symbols.add(name[:_NAME])
+
+    def _owns(self, function: Any) -> bool:
+        return getattr(getattr(function, "__code__", None), "co_filename", "") in self._own_files
 
     def _count(self, name: str, programs: int, own: bool) -> None:
         key = (name, programs, own)
@@ -98,8 +120,11 @@ def _interpreted(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _compiled(original: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        if _current is not None and not warmup:
-            grid = _current.grid_for(self.fn, grid)
-        return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        if _current is None or warmup:
+            return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        watching, options = _current, _current.options_for(self.fn, kwargs)
+        compiled = original(self, *args, grid=watching.grid_for(self.fn, grid), warmup=warmup, **options)
+        watching.launched(self.fn, compiled)
+        return compiled
 
     return run

@@ -1,0 +1,99 @@
+"""What a candidate launched in Triton's interpreter, compiled for real targets: the judge's side of `ahead`.
+
+Owns the conversation with the compiling process, which is confined like a candidate because it imports the kernel
+file, and the cache. What the results mean is `checks.compiles`'.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from orchestrator.judge import ahead, channel
+from orchestrator.judge.ahead import CompileResult, Specialization
+from orchestrator.judge.candidate import CandidateFailed, confinement_of, how_it_ended
+from orchestrator.judge.checks.compiles import HOME
+from orchestrator.judge.forkserver import Exit, ForkServer
+from orchestrator.records import Job, Limits, Status
+
+_MOST = 200  # specializations, as many as `interpreter.recording` keeps
+_SLACK_S = 20
+_ANSWER_BYTES = 16 << 20
+
+Work = tuple[Specialization, str]
+
+
+class Compiler:
+    """Compiles for one judge, and remembers."""
+
+    def __init__(self, server: ForkServer, folder: Path, triton_version: str) -> None:
+        self._server = server
+        self._folder = folder
+        self._version = triton_version
+
+    def compile(self, job: Job, launched: object) -> list[CompileResult]:
+        """Everything launched, for every target. `launched` is what the candidate's process says of its launches."""
+        kernel = Path(job.folder) / job.kernel
+        targets = sorted(ahead.TARGETS, key=lambda target: target != HOME)  # what decides comes first
+        work = [(one, target) for target in targets for one in _specializations(launched)]
+        cache = ahead.Cache(self._folder, kernel.read_bytes(), self._version)
+        remembered = [(item, cache.known(*item)) for item in work]
+        unknown = [item for item, result in remembered if result is None]
+        compiled = self._ask(job, kernel, unknown)
+        for item, result in zip(unknown, compiled, strict=True):
+            cache.keep(*item, result)
+        return [*(result for _, result in remembered if result is not None), *compiled]
+
+    def _ask(self, job: Job, kernel: Path, work: Sequence[Work]) -> list[CompileResult]:
+        if not work:
+            return []
+        child = self._server.spawn({"kernel": str(kernel)}, confinement_of(kernel, job.limits))
+        try:
+            texts = [one.to_json() for one, _ in work]
+            request: channel.Message = {
+                "work": [[text, target] for text, (_, target) in zip(texts, work, strict=True)],
+                "limit_s": job.limits.compile_s,
+                "workers": max(1, min(os.cpu_count() or 1, job.limits.processes // 3)),  # each starts an assembler
+            }
+            channel.send(child.sock, request)
+            answer = channel.receive(child.sock, job.limits.compile_s + _SLACK_S, _ANSWER_BYTES)
+            return _results(answer, len(work))
+        except (channel.ChannelClosed, channel.ChannelTimeout, channel.ChannelViolation) as silent:
+            raise _ended(child.kill("silent"), job.limits) from silent
+        finally:
+            child.close()
+
+
+def _specializations(launched: object) -> list[Specialization]:
+    if not isinstance(launched, list) or len(launched) > _MOST:
+        raise _forged("its list of launches is malformed")
+    try:
+        return [ahead.specialization_from_json(text) for text in launched]
+    except ValidationError:
+        raise _forged("its list of launches is malformed") from None
+
+
+def _results(answer: channel.Message, expected: int) -> list[CompileResult]:
+    texts = answer.get("results")
+    if not isinstance(texts, list) or len(texts) != expected:
+        raise _forged("the results of compiling are malformed")
+    try:
+        return [ahead.result_from_json(text) for text in texts]
+    except ValidationError:
+        raise _forged("the results of compiling are malformed") from None
+
+
+def _ended(exit_: Exit, limits: Limits) -> CandidateFailed:
+    """The process that compiles survives its compilers, so the file ended it, or one of our limits did."""
+    how = how_it_ended(exit_, limits)
+    if exit_.reason in ("exited", "signal"):
+        message = f"importing the file where Triton compiles: the process {how}"
+        return CandidateFailed(Status.COMPILE_ERROR, message, exit_.output[-2000:])
+    return CandidateFailed(Status.INFRASTRUCTURE, f"cannot be judged without a GPU: compiling {how}")
+
+
+def _forged(how: str) -> CandidateFailed:
+    return CandidateFailed(Status.TAMPERED, f"the candidate interfered with the judge: {how}")
