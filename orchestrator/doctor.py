@@ -500,8 +500,8 @@ def examine(asked: Asked, checks: dict[str, Check] = CHECKS, limit_s: float = LI
 
 
 def exit_code(conditions: Sequence[Condition]) -> int:
-    """0 when a run could work here, 1 when something lacks that it cannot do without."""
-    return int(any(condition.stops for condition in conditions))
+    """0 when nothing was found that stops a run here, 1 when something lacks that it cannot do without."""
+    return int(bool(_stops(conditions)))
 
 
 def to_text(conditions: Sequence[Condition]) -> str:
@@ -515,18 +515,25 @@ def to_text(conditions: Sequence[Condition]) -> str:
 
 
 def to_json(conditions: Sequence[Condition]) -> str:
-    """The same as JSON: {ready, checks: [{name, state, said, advice, essential}]}."""
-    return json.dumps(
-        {"ready": not exit_code(conditions), "checks": [asdict(condition) for condition in conditions]}, indent=2
-    )
+    """The same as JSON: {stopped_by: [name], not_known: [name], checks: [{name, state, said, advice, essential}]}."""
+    checks = [asdict(condition) for condition in conditions]
+    return json.dumps({"stopped_by": _stops(conditions), "not_known": _unknown(conditions), "checks": checks}, indent=2)
 
 
 def _conclusion(conditions: Sequence[Condition]) -> str:
-    stops = [condition.name for condition in conditions if condition.stops]
-    if stops:
+    if stops := _stops(conditions):
         return f"No run can work here; first mend: {', '.join(stops)}."
-    unknown = [condition.name for condition in conditions if condition.state is State.UNKNOWN]
-    return "A run can work here." + (f" Not known: {', '.join(unknown)}." if unknown else "")
+    if unknown := _unknown(conditions):
+        return f"Nothing was found that stops a run here; not known: {', '.join(unknown)}."
+    return "A run can work here."
+
+
+def _stops(conditions: Sequence[Condition]) -> list[str]:
+    return [condition.name for condition in conditions if condition.stops]
+
+
+def _unknown(conditions: Sequence[Condition]) -> list[str]:
+    return [condition.name for condition in conditions if condition.state is State.UNKNOWN]
 
 
 def _silent(name: str, advice: str, limit_s: float = LIMIT_S) -> Condition:
