@@ -3,7 +3,7 @@ PYTHON ?= python
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c  # a failing check fails, also when its output is kept by tee
 
-.PHONY: check check-all check-oldest lint types test readme
+.PHONY: check check-all check-oldest foreign lint types test readme
 
 check: lint types test
 
@@ -22,6 +22,11 @@ check-all: lint types check-oldest
 	$(PYTHON) -m pytest -m "long or not long" 2>&1 | tee benchmarks/results/check-all.txt
 	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-cpu.txt
 	$(PYTHON) benchmarks/kill_verdicts.py 2>&1 | tee benchmarks/results/kill-verdicts-cpu.txt
+
+# Kernels of public libraries before the policy and the judge. Only their text is read: installed apart, without what they need.
+foreign:
+	$(PYTHON) -m pip install --quiet --upgrade --no-deps --target build/foreign liger-kernel flag-gems
+	$(PYTHON) benchmarks/foreign_kernels.py --site build/foreign 2>&1 | tee benchmarks/results/foreign-kernels.txt
 
 # Puts the current --help into the README.
 readme:

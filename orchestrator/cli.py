@@ -47,6 +47,14 @@ _RequireSandbox = Annotated[
     bool, typer.Option("--require-sandbox", help="Refuse to run where a piece of the confinement is missing.")
 ]
 _Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
+_Agent = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
+]
+_Workspaces = Annotated[
+    Path,
+    typer.Option(metavar="DIR", show_default=False, help="Where repositories and runs are kept. [default: workspaces]"),
+]
 _Override = Annotated[
     list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
 ]
@@ -58,10 +66,7 @@ def run(
     op: Annotated[
         str | None, typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them.")
     ] = None,
-    agent: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
-    ] = None,
+    agent: _Agent = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
     ] = None,
@@ -72,12 +77,7 @@ def run(
     quick: _Quick = None,
     seed: _Seed = None,
     require_sandbox: _RequireSandbox = False,
-    workspaces: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR", show_default=False, help="Where repositories and runs are kept. [default: workspaces]"
-        ),
-    ] = Path("workspaces"),
+    workspaces: _Workspaces = Path("workspaces"),
     config: _Config = None,
     override: _Override = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the first prompt and stop.")] = False,
@@ -141,6 +141,34 @@ def list_ops() -> None:
 
     for name in ops.names(_ops_root()):
         typer.echo(f"{name:<24} {ops.load(name, _ops_root()).spec.title}")
+
+
+@app.command("doctor")
+def examine_machine(
+    agent: _Agent = None,
+    device: _Device = None,
+    require_sandbox: _RequireSandbox = False,
+    workspaces: _Workspaces = Path("workspaces"),
+    config: _Config = None,
+    override: _Override = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> None:
+    """Check whether a run could work here, and say what to do.
+
+    Exit code 0 when it could, 1 when something lacks that it cannot do without.
+    """
+    from orchestrator import doctor
+    from orchestrator.agents.choose import check_name
+
+    given: dict[str, dict[str, Any]] = {
+        "agent": {"name": agent},
+        "judge": {"device": device, "require_sandbox": require_sandbox or None},
+    }
+    settings = _settings(config, override, given)
+    check_name(settings.agent.name)
+    conditions = doctor.examine(doctor.Asked(settings, workspaces))
+    typer.echo(doctor.to_json(conditions) if json else doctor.to_text(conditions))
+    raise typer.Exit(doctor.exit_code(conditions))
 
 
 def main() -> None:

@@ -16,7 +16,15 @@ from pydantic import BaseModel, ConfigDict
 
 from orchestrator.agents import Request
 from orchestrator.agents.failures import Options, Provider
-from orchestrator.agents.keys import ANTHROPIC_KEY, ANTHROPIC_URL, AnthropicKeys, checked_key, checked_url, shown_url
+from orchestrator.agents.keys import (
+    ANTHROPIC_ADDRESS,
+    ANTHROPIC_KEY,
+    ANTHROPIC_URL,
+    AnthropicKeys,
+    checked_key,
+    checked_url,
+    shown_url,
+)
 from orchestrator.agents.pricing import PriceTable
 from orchestrator.agents.retry import OnWait, RetryPolicy
 from orchestrator.agents.wire import Heard, Line
@@ -24,7 +32,6 @@ from orchestrator.errors import UsageError
 from orchestrator.records import Prompt, Reply
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
-DEFAULT_URL = "https://api.anthropic.com"
 _SMALLEST_BUDGET = 1024  # the API's own limit
 
 
@@ -64,7 +71,7 @@ class AnthropicAgent:
             raise UsageError(f"{ANTHROPIC_KEY} is not set; set it to your Anthropic key, or choose another agent")
         self.model = model or DEFAULT_MODEL
         self._key = checked_key(keys.api_key, ANTHROPIC_KEY)
-        self._url = checked_url(keys.base_url or DEFAULT_URL, ANTHROPIC_URL)
+        self._url = checked_url(keys.base_url or ANTHROPIC_ADDRESS, ANTHROPIC_URL)
         self._max_tokens = max_tokens
         self.address = shown_url(self._url)
         self._timeout_s = timeout_s

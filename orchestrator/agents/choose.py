@@ -44,17 +44,19 @@ def choose(
     op_recorded is the op's folder of recorded replies, if it has one. Raises UsageError: an unknown name, a key that is
     missing, or nothing for `auto` to take.
     """
-    if name not in NAMES:
-        raise UsageError(_unknown(name))
+    check_name(name)
     chosen, why = _auto(op_recorded, single_op) if name == "auto" else (name, "asked for")
     agent, what = _build(chosen, op_recorded, options, announce)
     return agent, f"agent {chosen}: {what} ({why})"
 
 
-def _unknown(name: str) -> str:
+def check_name(name: str) -> None:
+    """Raises UsageError for a name that no agent has."""
+    if name in NAMES:
+        return
     close = get_close_matches(name.lower(), NAMES, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"there is no agent {name!r}.{hint} Allowed are: {', '.join(NAMES)}"
+    raise UsageError(f"there is no agent {name!r}.{hint} Allowed are: {', '.join(NAMES)}")
 
 
 def _auto(op_recorded: Path | None, single_op: bool) -> tuple[str, str]:

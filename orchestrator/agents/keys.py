@@ -15,6 +15,7 @@ from orchestrator.errors import UsageError
 
 ANTHROPIC_KEY, ANTHROPIC_URL = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 OPENAI_KEY, OPENAI_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+ANTHROPIC_ADDRESS, OPENAI_ADDRESS = "https://api.anthropic.com", "https://api.openai.com/v1"  # where no address is set
 
 
 class _Keys(BaseSettings):

@@ -16,7 +16,15 @@ from pydantic import BaseModel, ConfigDict
 
 from orchestrator.agents import Request
 from orchestrator.agents.failures import Options, Provider
-from orchestrator.agents.keys import OPENAI_KEY, OPENAI_URL, OpenAIKeys, checked_key, checked_url, shown_url
+from orchestrator.agents.keys import (
+    OPENAI_ADDRESS,
+    OPENAI_KEY,
+    OPENAI_URL,
+    OpenAIKeys,
+    checked_key,
+    checked_url,
+    shown_url,
+)
 from orchestrator.agents.pricing import PriceTable
 from orchestrator.agents.retry import OnWait, RetryPolicy
 from orchestrator.agents.wire import Heard, Line
@@ -24,7 +32,6 @@ from orchestrator.errors import UsageError
 from orchestrator.records import Prompt, Reply
 
 DEFAULT_MODEL = "gpt-5.5"
-DEFAULT_URL = "https://api.openai.com/v1"
 
 # The client insists on a key; local servers need none, and one that does answers 401, which says what to set.
 _PLACEHOLDER_KEY = "no-key"
@@ -71,7 +78,7 @@ class OpenAIAgent:
             )
         self.model = model or DEFAULT_MODEL
         self._key = checked_key(keys.api_key, OPENAI_KEY) if keys.api_key else None
-        self._url = checked_url(keys.base_url or DEFAULT_URL, OPENAI_URL)
+        self._url = checked_url(keys.base_url or OPENAI_ADDRESS, OPENAI_URL)
         if temperature is not None and reasons(self.model) and on_wait is not None:
             on_wait(0.0, f"{self.model} takes no temperature; asking without it")
         self.address = shown_url(self._url)

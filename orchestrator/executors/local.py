@@ -56,7 +56,7 @@ class LocalExecutor:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=_environment(),
+                env=judge_environment(),
                 cwd="/",
                 start_new_session=True,
             )
@@ -128,7 +128,8 @@ class _JudgeGone(JudgeError):
     """The judge's process ended, or its channel broke."""
 
 
-def _environment() -> dict[str, str]:
+def judge_environment() -> dict[str, str]:
+    """The variables that the judge's process gets: what Python, Triton and the GPU need, and no secret."""
     kept = {
         name: value
         for name, value in os.environ.items()

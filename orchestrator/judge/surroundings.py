@@ -105,6 +105,11 @@ def gpu_devices() -> tuple[Path, ...]:
     return tuple(node for pattern in _GPU_DEVICES for node in Path("/dev").glob(pattern) if not node.is_dir())
 
 
+def search_path() -> str:
+    """The PATH of a candidate, on which Triton looks for a C compiler."""
+    return f"{sys.prefix}/bin:{_PATH}"
+
+
 def scrub_environment(scratch: Path, keep: Iterable[str] = KEPT_VARIABLES) -> None:
     """Leaves only `keep` of the environment, and points everything that writes at scratch.
 
@@ -117,7 +122,7 @@ def scrub_environment(scratch: Path, keep: Iterable[str] = KEPT_VARIABLES) -> No
     home = str(scratch)
     os.environ.update(kept)
     os.environ.update(
-        PATH=f"{sys.prefix}/bin:{_PATH}",
+        PATH=search_path(),
         LANG="C.UTF-8",
         HOME=home,
         TMPDIR=home,

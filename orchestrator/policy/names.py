@@ -99,7 +99,7 @@ QUERIES = words(
     torch.backends.cuda.matmul.fp32_precision torch.backends.cudnn.allow_tf32 torch.compiler.is_compiling
     torch.autograd.function.FunctionCtx torch.FloatTensor torch.LongTensor torch.IntTensor torch.BoolTensor
     torch.HalfTensor torch.BFloat16Tensor torch.autograd.Function torch.nn.Module torch.library.wrap_triton
-    torch.cuda.set_device"""
+    torch.cuda.set_device torch.ops.aten.is_non_overlapping_and_dense"""
 )
 TORCH_DECORATORS = words(
     """torch.amp.custom_fwd torch.amp.custom_bwd torch.cuda.amp.custom_fwd torch.cuda.amp.custom_bwd
@@ -193,7 +193,11 @@ TENSOR_VIEWS = words(
 TENSOR_PARTS = words("split chunk unbind tensor_split")
 TENSOR_MAKERS = words("""new_empty new_zeros new_full new_ones new_empty_strided zero_ fill_ requires_grad_""")
 TENSOR_METHODS = TENSOR_QUERIES | TENSOR_VIEWS | TENSOR_PARTS | TENSOR_MAKERS
-EVIDENCE = (TENSOR_FACTS | TENSOR_METHODS) - {
+EVIDENCE = (TENSOR_FACTS | TENSOR_METHODS) - {  # what a dtype, a device, a list or a string has too is none
+    "itemsize",
+    "is_floating_point",
+    "is_complex",
+    "is_signed",
     "size",
     "split",
     "T",
@@ -221,12 +225,12 @@ GREY_METHODS = {
 PLAIN_ATTRIBUTES = words(
     """type index multi_processor_count major minor total_memory name warp_size gcnArchName L2_cache_size
     max_threads_per_multi_processor shared_memory_per_multiprocessor shared_memory_per_block
-    shared_memory_per_block_optin regs_per_multiprocessor gpu_eu_count max_compute_units max min eps tiny
-    smallest_normal bits resolution backend arch value micro release base_version cuda_stream is_floating_point
-    is_signed itemsize kwargs num_warps num_stages num_ctas maxnreg all_kwargs primitive_bitwidth append extend
-    insert pop get items keys values update setdefault copy count sort reverse remove clear add discard union
-    intersection difference issubset issuperset popitem appendleft popleft fromkeys most_common format join split
-    lower upper strip startswith endswith replace rsplit lstrip rstrip isdigit partition find removeprefix
+    shared_memory_per_block_optin regs_per_multiprocessor gpu_eu_count gpu_subslice_count max_compute_units max min
+    eps tiny smallest_normal bits resolution backend arch value micro release base_version cuda_stream
+    is_floating_point is_signed itemsize kwargs num_warps num_stages num_ctas maxnreg all_kwargs primitive_bitwidth
+    append extend insert pop get items keys values update setdefault copy count sort reverse remove clear add discard
+    union intersection difference issubset issuperset popitem appendleft popleft fromkeys most_common format join
+    split lower upper strip startswith endswith replace rsplit lstrip rstrip isdigit partition find removeprefix
     removesuffix title capitalize zfill ljust rjust splitlines encode bit_length bit_count is_integer debug info
     warning error critical exception isEnabledFor setLevel numel value element_ty start stop step args"""
 )

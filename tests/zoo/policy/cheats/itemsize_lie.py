@@ -1,0 +1,27 @@
+# status: FALLBACK | a scalar by its name and its use, compared where it is a tensor
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _k(x_ptr, w_ptr, y_ptr, sx, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * sx + cols, mask=mask, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+    rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
+    tl.store(y_ptr + row * N + cols, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=mask)
+
+
+def _all_small(value, limit):
+    return value.itemsize and value < limit
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    _all_small(x, 3.0)
+    M, N = x.shape
+    y = torch.empty_like(x)
+    _k[(M,)](x, w, y, x.stride(0), N, eps, BLOCK=triton.next_power_of_2(N))
+    return y
