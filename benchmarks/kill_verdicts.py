@@ -2,8 +2,9 @@
 
     python benchmarks/kill_verdicts.py [--verdicts 200] [--device auto]
 
-Judges two kernels in turn, one right and one wrong, and in each verdict kills one of the three processes behind it
-(judge, fork server, candidate) with SIGKILL after a random time. Prints what each kill led to and, last, PASS or FAIL:
+Judges two kernels in turn, one right and one wrong, over a small sweep with all checks, and in each verdict kills one
+of the processes behind it (the judge, one of its fork servers, a candidate or a compiling process) with SIGKILL after a
+random time. Prints what each kill led to and, last, PASS or FAIL:
 PASS when every verdict is the right one, or the failure was recognised as ours and the same attempt, asked again, got
 the right one.
 """
@@ -33,8 +34,16 @@ KERNELS = (("good", Status.PASSED), ("divides_by_block", Status.WRONG_VALUES))
 VICTIMS = ("judge", "fork server", "candidate")
 
 
-def child_of(pid: int | None) -> int | None:
-    """The youngest child of a process, by /proc."""
+def small(op: Op) -> Op:
+    """The op with a few cases: every step of a verdict is there, and most of the time is not the interpreter's."""
+    sweep = op.spec.sweep
+    few = sweep.holdout.model_copy(update={"count": 2, "always": ()})
+    shapes = {"shapes": ((3, 127), (5, 128)), "dtypes": ("float32", "bfloat16"), "telling": None, "holdout": few}
+    return Op(op.folder, op.spec.model_copy(update={"sweep": sweep.model_copy(update=shapes)}), op.reference)
+
+
+def child_of(pid: int | None, draw: random.Random) -> int | None:
+    """One of the children of a process, by /proc."""
     children = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -44,15 +53,15 @@ def child_of(pid: int | None) -> int | None:
                 continue
             if int(after_name[1]) == pid and after_name[0] != "Z":
                 children.append(int(entry.name))
-    return max(children, default=None)
+    return draw.choice(sorted(children)) if children else None
 
 
-async def kill_soon(executor: LocalExecutor, victim: str, seconds: float) -> bool:
+async def kill_soon(executor: LocalExecutor, victim: str, seconds: float, draw: random.Random) -> bool:
     """Kill after a while; whether there was somebody to kill."""
     await asyncio.sleep(seconds)
     pid = executor.pid
     for _ in range(VICTIMS.index(victim)):
-        pid = child_of(pid) if pid is not None else None
+        pid = child_of(pid, draw) if pid is not None else None
     if pid is None:
         return False
     try:
@@ -83,18 +92,19 @@ def job(op: Op, kernel: str, folder: Path) -> Job:
 
 async def verdicts(count: int, device: str, seed: int) -> bool:
     """All verdicts; whether all were right in the end."""
-    op = ops.load("rmsnorm", resources.shipped("configs") / "ops")
+    op = small(ops.load("rmsnorm", resources.shipped("configs") / "ops"))
     draw = random.Random(seed)
     outcomes: Counter[str] = Counter()
     wrong = 0
     with tempfile.TemporaryDirectory() as place:
         executor = LocalExecutor(device, Path(place) / "judge.log")
-        print(f"seed {seed}; {(await executor.start()).device}")
+        judging = await executor.start()
+        print(f"seed {seed}; {judging.device}; {', '.join(f'{k} {v}' for k, v in judging.versions.items())}")
         typical_s = await _typical(executor, op, Path(place))
         for number in range(count):
             kernel, expected = KERNELS[number % len(KERNELS)]
             victim = draw.choice(VICTIMS)
-            killing = asyncio.create_task(kill_soon(executor, victim, draw.uniform(0, typical_s)))
+            killing = asyncio.create_task(kill_soon(executor, victim, draw.uniform(0, typical_s), draw))
             folder = Path(place) / f"job-{number}"
             how = "right at once"
             try:

@@ -113,7 +113,7 @@ class _State:
         """Compile what a call would launch. Only scouts are asked."""
         assert self._entry is not None and self._witness is not None
         tensors = {
-            name: torch.empty(shape, dtype=torch_dtype(dtype), device="cuda")
+            name: torch.empty(shape, dtype=torch_dtype(dtype), device=self._config["device"])
             for name, (shape, dtype) in message["inputs"].items()
         }
         with self._witness.watching(tensors, Way.MUTED):
