@@ -81,6 +81,7 @@ def make_job(rmsnorm: Op, tmp_path: Path) -> MakeJob:
                 total_s=60,
                 memory_mb=1024 if DEVICE == "cpu" else 4096,
                 processes=16,
+                scratch_mb=64,
             ),
         )
         return replace(job, **changes)  # type: ignore[arg-type]

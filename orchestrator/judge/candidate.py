@@ -6,7 +6,9 @@ here as a CandidateFailed with its Status; a failure of ours (the fork server go
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +37,8 @@ class CandidateFailed(Exception):
 
 
 _DEVICE_ERRORS = ("CUDA error", "HIP error", "Triton Error")  # what torch adds to them is no help
+_NO_SPACE = os.strerror(errno.ENOSPC)
+_LEAST_FREE_BYTES = 16 << 20
 _CORES = os.cpu_count() or 1  # all of them busy for the whole time is within the limits
 
 
@@ -73,6 +77,7 @@ class Candidate:
         self._limits = limits
         self._inputs, self._outputs = arenas
         self._device = device
+        self._scratch = kernel.parent / "scratch"
         self._number = 0
         config: dict[str, object] = {
             "kernel": str(kernel),
@@ -227,8 +232,17 @@ class Candidate:
         if answer.get("event") == "raised":
             if answer.get("lost"):  # every further call would fail of the same cause
                 self._kill()
+            self._disk_has_room(str(answer.get("text", "")))
             raise _raised(answer, what)
         return answer
+
+    def _disk_has_room(self, text: str) -> None:
+        """Raises CandidateFailed where what was raised is the machine's fault: its disk is full."""
+        free = shutil.disk_usage(self._scratch).free
+        if _NO_SPACE in text and free < _LEAST_FREE_BYTES:
+            self._kill()
+            message = f"the disk that holds {self._scratch} is full ({free >> 20} MB free); free some and ask again"
+            raise CandidateFailed(Status.INFRASTRUCTURE, message)
 
     def _kill(self) -> None:
         self.alive = False

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orchestrator.executors.local import LocalExecutor
+from orchestrator.ops import Op
 from orchestrator.records import Limits, Status
 from tests.conftest import DEVICE, ZOO, MakeJob, visible, zoo_kernel
 
@@ -33,15 +35,20 @@ async def test_zoo(judge: LocalExecutor, make_job: MakeJob, kernel: Path) -> Non
     assert report.message
 
 
-async def test_the_judge_is_usable_after_each_kind_of_death(judge: LocalExecutor, make_job: MakeJob) -> None:
-    for name in ("exits_at_call", "segfaults", "hangs", "allocates_without_end", "fork_bomb", "writes_the_channel"):
+async def test_the_judge_is_usable_after_each_kind_of_death(
+    judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op
+) -> None:
+    deaths = ["exits_at_call", "segfaults", "hangs", "allocates_without_end", "fork_bomb", "writes_the_channel"]
+    if DEVICE == "gpu":
+        deaths = ["illegal_address", "device_assert", "endless_kernel", "gpu_out_of_memory", *deaths]
+    for name in deaths:
         await judge.judge(
             make_job(
                 zoo_kernel(name),
                 limits=Limits(call_s=1, compile_s=5, memory_mb=512 if DEVICE == "cpu" else 4096, processes=16),
             )
         )
-        after = await judge.judge(make_job(zoo_kernel("good")))
+        after = await judge.judge(make_job(zoo_kernel("good"), op=small_rmsnorm))
         assert after.status is Status.PASSED, f"after {name}: {after.message}"
 
 
@@ -127,3 +134,18 @@ async def test_a_judge_that_is_killed_is_started_again(make_job: MakeJob, tmp_pa
         assert report.status is Status.PASSED
     finally:
         await executor.close()
+
+
+@pytest.mark.root
+async def test_a_full_disk_is_not_the_candidates_fault(judge: LocalExecutor, make_job: MakeJob, tmp_path: Path) -> None:
+    job = make_job(zoo_kernel("fills_the_disk"))
+    scratch = Path(job.folder) / "scratch"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(scratch)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"no filesystem can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        report = await judge.judge(job)
+    finally:
+        subprocess.run(["umount", str(scratch)], check=True)
+    assert report.status is Status.INFRASTRUCTURE
+    assert "is full" in report.cases[0].detail
