@@ -132,7 +132,9 @@ class Report(Record):
     nonce: str = ""
     sandbox: tuple[SandboxPiece, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)  # start, import, cases, total
+    seconds: dict[str, float] = field(
+        default_factory=dict
+    )  # start, import, cases (of them each check of a series), compile, total
     output: str = ""  # what the candidate printed, capped; never evidence
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from orchestrator.judge.forkserver import ForkServer
     from orchestrator.judge.memory import Arena
 
-_COMPILED = Path("~/.cache/orchestrator/compiled").expanduser()  # results of compiling; no candidate can write there
+_CACHE = Path("~/.cache/orchestrator").expanduser()  # no candidate can write there
 
 
 def main() -> None:
@@ -124,6 +124,8 @@ class _Judge:
     def _report(self, job: Job) -> Report:
         from orchestrator.judge.candidate import Candidate
         from orchestrator.judge.compilation import Compiler
+        from orchestrator.judge.kept import Kept
+        from orchestrator.judge.surroundings import TRITON_CACHE
         from orchestrator.judge.sweep import Means, judge
 
         device = "cpu" if self._interpreted else "cuda"
@@ -134,9 +136,18 @@ class _Judge:
 
         compiler = None
         if self._compiling is not None:
-            compiler = Compiler(self._compiling, _COMPILED, self.judging.versions["triton"])
+            compiler = Compiler(self._compiling, _CACHE / "compiled", self.judging.versions["triton"])
         scouts = [partial(start, server) for server in self._scouts]
-        return judge(job, Means(self.judging, partial(start, self._server), scouts, compiler))
+        means = Means(self.judging, partial(start, self._server), scouts, compiler)
+        if self._interpreted:
+            return judge(job, means)
+        kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
+        kept = Kept(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
+        kept.give(kernel, cache)
+        report = judge(job, means)
+        if report.passed and not job.skip:
+            kept.take(kernel, cache)
+        return report
 
     def _shared(self, limits: Limits) -> tuple[Arena, Arena]:
         """The two buffers, kept from job to job: their content is poisoned or overwritten before each use."""

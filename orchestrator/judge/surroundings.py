@@ -27,6 +27,7 @@ _ETC = (
 PLAIN_DEVICES = tuple(map(Path, ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")))
 _GPU_DEVICES = ("nvidia*", "nvidia-caps/*", "nvidia-caps-imex-channels/*", "kfd", "dri/render*", "dxg")
 
+TRITON_CACHE = "triton"  # folder of the scratch folder
 KEPT_VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"),
     *("CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH", "HSA_OVERRIDE_GFX_VERSION"),
@@ -128,7 +129,7 @@ def scrub_environment(scratch: Path, keep: Iterable[str] = KEPT_VARIABLES) -> No
         TMPDIR=home,
         XDG_CACHE_HOME=f"{home}/cache",
         TRITON_HOME=home,
-        TRITON_CACHE_DIR=f"{home}/triton",
+        TRITON_CACHE_DIR=f"{home}/{TRITON_CACHE}",
         TORCHINDUCTOR_CACHE_DIR=f"{home}/inductor",
         CUDA_CACHE_PATH=f"{home}/cuda",
         NUMBA_CACHE_DIR=f"{home}/numba",

@@ -77,7 +77,7 @@ class _Progress:
         try:
             yield
         finally:
-            self.seconds[part] = time.perf_counter() - begun
+            self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - begun
 
     def report(self, status: Status, message: str, detail: str = "", output: str = "") -> Report:
         return Report(
@@ -162,7 +162,7 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
             scouts.ahead(means.scouts, kernel, _shapes(test, planned, device) if means.scouts else []),
             progress.timed("cases"),
         ):
-            _cases(progress, _Bench(proxy, test, device, progress.notes), planned)
+            _cases(progress, _Bench(proxy, test, device, progress), planned)
     if not candidate.alive:
         return []
     final = candidate.final()
@@ -224,7 +224,7 @@ class _Bench:
     proxy: Proxy
     test: ModuleType
     device: str
-    notes: list[str]
+    progress: _Progress
 
 
 def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *, once: bool) -> CaseResult:
@@ -258,9 +258,10 @@ def _closely(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck],
     first = bench.proxy.last
     if first is None:
         raise JudgeError("the op's test file passed a case without calling the kernel")
-    series = Series(bench.proxy, bench.test, case, first, bench.device, seed ^ _OTHER_SEED, once, bench.notes)
+    series = Series(bench.proxy, bench.test, case, first, bench.device, seed ^ _OTHER_SEED, once, bench.progress.notes)
     for check in checks:
-        check(series)
+        with bench.progress.timed(check.__name__):
+            check(series)
 
 
 def _compared(test: ModuleType, case: Any, got: Any, want: Any, exact: Any) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""What Triton compiled of a kernel file, kept from a verdict on it to the next.
+
+Compiling is most of a verdict on a GPU, and a file that passed is judged again: by `verify`, by a night, by a
+measurement. What is kept was written by processes of that very file, under these versions and on this card, and is
+given as a copy to processes of the same file alone. So it lets a file do nothing that it could not do itself, and
+nothing is kept of an attempt that did not pass with every check on. Owns the folder; no candidate can write there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+_MOST_BYTES = 128 << 20  # of one file's cache
+_MOST_FILES = 64  # kernel files of which something is kept
+
+
+class Kept:
+    """The caches of one card and one set of versions."""
+
+    def __init__(self, folder: Path, about: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._about = json.dumps(dict(about), sort_keys=True).encode()
+
+    def give(self, kernel: Path, cache: Path) -> None:
+        """Copy what is kept of this kernel file to where its process will look."""
+        with suppress(FileNotFoundError):  # nothing is kept
+            shutil.copytree(self._of(kernel), cache)
+
+    def take(self, kernel: Path, cache: Path) -> None:
+        """Keep what its processes, which have ended, left there. Links are not followed."""
+        files = list(_plain_files(cache))
+        if not files or sum(file.stat().st_size for file in files) > _MOST_BYTES:
+            return
+        part = self._of(kernel).with_suffix(f".{os.getpid()}")
+        for file in files:
+            copy = part / file.relative_to(cache)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy, follow_symlinks=False)
+        shutil.rmtree(self._of(kernel), ignore_errors=True)
+        part.replace(self._of(kernel))
+        self._forget_the_oldest()
+
+    def _of(self, kernel: Path) -> Path:
+        return self._folder / hashlib.sha256(kernel.read_bytes() + self._about).hexdigest()
+
+    def _forget_the_oldest(self) -> None:
+        newest_first = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for folder in newest_first[_MOST_FILES:]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _plain_files(folder: Path) -> Iterator[Path]:
+    """Regular files below it, by folders that are no links."""
+    for place, _, names in os.walk(folder, followlinks=False):
+        for name in names:
+            path = Path(place) / name
+            if stat.S_ISREG(path.lstat().st_mode):
+                yield path
