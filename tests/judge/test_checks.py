@@ -14,6 +14,7 @@ from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.records import Limits, Status
+from orchestrator.redteam.entries import CORPUS
 from tests.conftest import ZOO, MakeJob, zoo_kernel
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -54,7 +55,7 @@ async def test_every_check_has_its_cheat() -> None:
     assert {header(cheat)[0] for cheat in CHEATS} == CHECKS
 
 
-HONEST = sorted((ZOO / "redteam" / "honest").glob("*.py"))
+HONEST = sorted((CORPUS / "given" / "honest").glob("*.py"))
 
 
 @pytest.mark.parametrize("kernel", HONEST, ids=lambda path: path.stem)
