@@ -84,7 +84,8 @@ async def _seen(entry: Entry, layer: str, op: Op, executor: Executor, settings: 
             report = Report(Status.INFRASTRUCTURE, printable(str(error), 400))
         touched = _touched(folder / "job", kernel, op)
     seconds = round(time.perf_counter() - begun, 2)
-    return Seen(layer, report.status, report.message, touched, seconds)
+    needs_gpu = report.status is Status.INFRASTRUCTURE and bool(report.cases)  # else it is a failure of ours
+    return Seen(layer, report.status, report.message, touched, needs_gpu, seconds)
 
 
 def _touched(job: Path, kernel: bytes, op: Op) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ class Seen:
     status: Status
     message: str
     touched: tuple[str, ...]  # files of the job that were changed: it got out
+    needs_gpu: bool  # the judge says that it cannot judge this without a GPU
     seconds: float
 
 
@@ -95,7 +96,7 @@ def _outcome(entry: Entry, seen: Seen, interpreted: bool, *, visible: bool) -> O
         return Outcome.MISSED  # it got out, whatever its values were
     if not entry.prescribed:
         return Outcome.FREE
-    if entry.needs_gpu and interpreted and seen.status in (Status.PASSED, Status.INFRASTRUCTURE):
+    if seen.needs_gpu or (entry.needs_gpu and interpreted and seen.status is Status.PASSED):
         return Outcome.HIDDEN
     if seen.status is Status.INFRASTRUCTURE:
         return Outcome.FAILED
