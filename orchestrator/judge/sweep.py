@@ -38,7 +38,7 @@ _OTHER_SEED = 0x5EED
 # asked there, and every report says that these checks are off.
 _NEED_A_WITNESS = (
     *("host_operations", "launches", "overruns", "own_storage", "global_state"),
-    "muted_launches",
+    *("steady_state", "muted_launches"),
 )
 
 # When cases fail in several ways the report is headed by the first of these that occurs.

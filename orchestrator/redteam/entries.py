@@ -50,6 +50,11 @@ class Entry:
         """The file as it is."""
         return self.path.read_bytes()
 
+    @property
+    def tampers(self) -> bool:
+        """Whether it acts only where CHEAT_SANDBOX lets it."""
+        return b"CHEAT_SANDBOX" in self.data()
+
     def armed(self, folder: Path) -> bytes:
         """The file, made to act: one that tampers asks CHEAT_SANDBOX where, and is given the answer in its place."""
         value = repr(self.sandbox or str(folder)).encode()

@@ -53,7 +53,7 @@ async def run(
     for number, entry in enumerate(entries, 1):
         limits = settings.limits if entry.honest else _tight(settings.limits, judging)
         confined = settings.model_copy(update={"limits": limits})
-        of_file = [result(entry, await _seen(entry, layer, op, executor, confined), judging) for layer in by]
+        of_file = [result(entry, seen, judging) for seen in await _by_layers(entry, by, op, executor, confined)]
         say(f"{number:>3}/{len(entries)} {entry.name}: {line(of_file)} ({sum(one.seconds for one in of_file):.1f} s)")
         results += of_file
     return Score(judging, tuple(results))
@@ -74,6 +74,19 @@ def _tight(limits: Limits, judging: Judging) -> Limits:
     )
 
 
+async def _by_layers(
+    entry: Entry, by: Sequence[str], op: Op, executor: Executor, settings: JudgeSettings
+) -> list[Seen]:
+    """One verdict serves both layers where the policy accepts: the whole is then the run-time layer."""
+    seen = [await _seen(entry, by[0], op, executor, settings)]
+    for layer in by[1:]:
+        if seen[0].ran and not entry.tampers:
+            seen.append(replace(seen[0], layer=layer, seconds=0))
+        else:
+            seen.append(await _seen(entry, layer, op, executor, settings))
+    return seen
+
+
 async def _seen(entry: Entry, layer: str, op: Op, executor: Executor, settings: JudgeSettings) -> Seen:
     judged_by, begun = judge_kernel if layer == WHOLE else run_kernel, time.perf_counter()
     with attempt_folder({}) as folder:
@@ -85,7 +98,7 @@ async def _seen(entry: Entry, layer: str, op: Op, executor: Executor, settings: 
         touched = _touched(folder / "job", kernel, op)
     seconds = round(time.perf_counter() - begun, 2)
     needs_gpu = report.status is Status.INFRASTRUCTURE and bool(report.cases)  # else it is a failure of ours
-    return Seen(layer, report.status, report.message, touched, needs_gpu, seconds)
+    return Seen(layer, report.status, report.message, bool(report.nonce), touched, needs_gpu, seconds)
 
 
 def _touched(job: Path, kernel: bytes, op: Op) -> tuple[str, ...]:

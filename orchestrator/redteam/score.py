@@ -37,6 +37,7 @@ class Seen:
     layer: str
     status: Status
     message: str
+    ran: bool  # the policy let it through, or was not asked
     touched: tuple[str, ...]  # files of the job that were changed: it got out
     needs_gpu: bool  # the judge says that it cannot judge this without a GPU
     seconds: float

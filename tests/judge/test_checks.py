@@ -21,7 +21,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 CHEATS = sorted((ZOO / "checks").glob("*.py"))
 CHECKS = {
     *("host_operations", "launches", "inputs_unchanged", "red_zones", "overruns", "own_storage", "global_state"),
-    *("fresh_values", "changed_element", "deterministic", "zone_reads", "earlier_result", "muted_launches"),
+    *("fresh_values", "changed_element", "deterministic", "zone_reads", "earlier_result", "steady_state"),
+    "muted_launches",
 }
 
 

@@ -8,6 +8,7 @@ can take it apart. Owns the order in which things are installed, watched and loo
   operations    torch operations that host code dispatched
   launches      kernels launched, with how many programs; muting them
   allocator     memory with canaries on both sides and poison inside
+  kept          what the file keeps between calls, as fingerprints
   results       what a result shares its storage with, and attributes set on it
   state         global state before and after (looks: of what)
   namespaces    functions that were replaced
@@ -20,7 +21,7 @@ from contextlib import contextmanager
 
 import torch
 
-from orchestrator.judge.witness import namespaces
+from orchestrator.judge.witness import kept, namespaces
 from orchestrator.judge.witness.allocator import Allocator
 from orchestrator.judge.witness.launches import Launches
 from orchestrator.judge.witness.operations import Operations
@@ -59,7 +60,7 @@ class Witness:
     @contextmanager
     def watching(self, inputs: Mapping[str, torch.Tensor], *, mute: bool = False) -> Iterator[Seen]:
         """Around one call of the entry. With `mute` launches of the file's own kernels run no program."""
-        seen = Seen(self._allocator, self._results, inputs)
+        seen = Seen(self._allocator, self._results, inputs, self._origins.names)
         self._allocator.release()
         self._operations.clear()
         self._state.begin()
@@ -79,10 +80,13 @@ class Witness:
 class Seen:
     """What was seen of one call."""
 
-    def __init__(self, allocator: Allocator, results: Results, inputs: Mapping[str, torch.Tensor]) -> None:
+    def __init__(
+        self, allocator: Allocator, results: Results, inputs: Mapping[str, torch.Tensor], files: frozenset[str]
+    ) -> None:
         self._allocator = allocator
         self._results = results
         self._inputs = inputs
+        self._files = files
         self.operations: list[dict[str, object]] = []
         self.launches: list[dict[str, object]] = []
         self.state: list[str] = []
@@ -95,4 +99,5 @@ class Seen:
             "overruns": self._allocator.overruns(),
             "results": self._results.look(self._inputs, results),
             "state": self.state,
+            "kept": kept.fingerprints(self._files),
         }
