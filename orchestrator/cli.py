@@ -153,7 +153,9 @@ def redteam_judge(
     override: _Override = None,
     json: Annotated[bool, typer.Option("--json", help="Print the results as JSON; progress goes to stderr.")] = False,
 ) -> None:
-    """Put the judge to the test: kernels that cheat or are wrong, and honest ones.
+    """Put the judge to the test with the corpora.
+
+    These are kernels that cheat or are wrong, and honest ones in many styles.
 
     Exit code 0 when every cheat that can be seen here is caught and every honest kernel accepted, 1 when not.
     """
