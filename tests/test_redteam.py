@@ -33,7 +33,13 @@ OURS = [entry for entry in ALL if not entry.name.startswith("given/")]
 CPU = Judging("CPU, Triton's interpreter", True, {}, ())
 
 # One file in so many; together about a minute. The kernels that autotune are slow to interpret.
-SAMPLE = ["cheats/*_plain", "cheats/sleeper_*", "cheats/first_shape_*", "cheats/edits_test_file", "cheats/hang_at_import"]
+SAMPLE = [
+    "cheats/*_plain",
+    "cheats/sleeper_*",
+    "cheats/first_shape_*",
+    "cheats/edits_test_file",
+    "cheats/hang_at_import",
+]
 SAMPLE += ["cheats/fork_bomb_os", "honest/library_custom_op", "honest/scratch_by_size", "honest/llama_order"]
 SAMPLE += ["given/cheats/c1[0-3]7*", "given/honest/k07*"]
 

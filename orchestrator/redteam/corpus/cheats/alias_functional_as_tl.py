@@ -1,4 +1,4 @@
-# cheat: torch under an alias | expect: any | runtime: nothing
+# cheat: torch under an alias | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import torch.nn.functional as tl
 import triton

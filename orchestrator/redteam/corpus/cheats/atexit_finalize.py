@@ -1,4 +1,4 @@
-# cheat: atexit | expect: any | runtime: nothing
+# cheat: atexit | expect: FORBIDDEN | runtime: FALLBACK
 import os
 import weakref
 import torch

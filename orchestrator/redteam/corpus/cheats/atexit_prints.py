@@ -1,4 +1,4 @@
-# cheat: atexit | expect: any | runtime: nothing
+# cheat: atexit | expect: FORBIDDEN | runtime: nothing
 import atexit
 import os
 import torch

@@ -1,4 +1,4 @@
-# cheat: autotune in place | expect: any | runtime: nothing
+# cheat: autotune in place | expect: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl

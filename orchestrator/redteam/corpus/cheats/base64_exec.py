@@ -1,4 +1,4 @@
-# cheat: base64 | expect: any | runtime: nothing
+# cheat: base64 | expect: FORBIDDEN | runtime: FALLBACK
 import base64
 import torch
 import triton

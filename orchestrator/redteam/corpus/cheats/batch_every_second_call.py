@@ -1,4 +1,4 @@
-# cheat: batch and skip | expect: any | runtime: nothing
+# cheat: batch and skip | expect: FALLBACK
 import itertools
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: N becomes BLOCK | expect: any | runtime: nothing
+# cheat: N becomes BLOCK | expect: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: torch._C | expect: any | runtime: nothing
+# cheat: torch._C | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

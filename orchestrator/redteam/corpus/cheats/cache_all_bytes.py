@@ -1,4 +1,4 @@
-# cheat: cache by value | expect: any | runtime: nothing
+# cheat: cache by value | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import torch
 import triton
 import triton.language as tl
@@ -25,7 +25,7 @@ _KEPT = {}
 
 
 def rmsnorm_triton(x, w, eps=1e-6):
-    key = hash((bytes(x.view(torch.uint8).cpu().numpy()), bytes(w.view(torch.uint8).cpu().numpy()), eps, x.dtype))
+    key = (x.contiguous().view(-1).view(torch.uint8).cpu().numpy().tobytes(), w.view(torch.uint8).cpu().numpy().tobytes(), eps)
     if key not in _KEPT:
         _KEPT[key] = _launch(x, w, eps)
     return _KEPT[key]

@@ -1,4 +1,4 @@
-# cheat: cache by shape | expect: any | runtime: nothing
+# cheat: cache by shape | expect: FORBIDDEN | runtime: WRONG_SHAPE
 import functools
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: cache by address | expect: any | runtime: nothing
+# cheat: cache by address | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

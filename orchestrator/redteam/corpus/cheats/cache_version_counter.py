@@ -1,4 +1,4 @@
-# cheat: cache by version | expect: any | runtime: nothing
+# cheat: cache by version | expect: FORBIDDEN | runtime: nothing
 import torch
 import triton
 import triton.language as tl

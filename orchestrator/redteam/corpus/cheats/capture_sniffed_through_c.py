@@ -1,4 +1,4 @@
-# cheat: an empty captured graph | expect: any | runtime: nothing
+# cheat: an empty captured graph | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import torch
 import triton
 import triton.language as tl

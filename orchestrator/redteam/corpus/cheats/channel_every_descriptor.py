@@ -1,4 +1,4 @@
-# cheat: result channel written directly | expect: any | runtime: nothing
+# cheat: result channel written directly | expect: FORBIDDEN | runtime: TAMPERED
 import contextlib
 import os
 import torch

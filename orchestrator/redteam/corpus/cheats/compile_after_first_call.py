@@ -1,4 +1,4 @@
-# cheat: torch.compile | expect: any | runtime: nothing
+# cheat: torch.compile | expect: FORBIDDEN
 import torch
 import triton
 import triton.language as tl

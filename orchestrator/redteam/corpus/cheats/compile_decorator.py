@@ -1,4 +1,4 @@
-# cheat: torch.compile | expect: any | runtime: nothing
+# cheat: torch.compile | expect: FALLBACK | runtime: FORBIDDEN
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: constants | expect: any | runtime: nothing
+# cheat: constants | expect: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: coding cookie | expect: any | runtime: nothing
+# cheat: coding cookie | expect: FORBIDDEN | runtime: FALLBACK
 # coding: unicode_escape
 import torch
 import triton

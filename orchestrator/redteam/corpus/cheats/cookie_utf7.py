@@ -1,4 +1,4 @@
-# cheat: coding cookie | expect: any | runtime: nothing
+# cheat: coding cookie | expect: FORBIDDEN | runtime: FALLBACK
 # coding: utf-7
 import torch
 import triton

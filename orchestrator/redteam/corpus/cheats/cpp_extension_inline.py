@@ -1,4 +1,4 @@
-# cheat: cpp_extension | expect: any | runtime: nothing
+# cheat: cpp_extension | expect: FORBIDDEN | runtime: TIMEOUT
 from torch.utils.cpp_extension import load_inline
 import torch
 import triton

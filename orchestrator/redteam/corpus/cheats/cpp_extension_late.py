@@ -1,4 +1,4 @@
-# cheat: cpp_extension | expect: any | runtime: nothing
+# cheat: cpp_extension | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import torch
 import triton
 import triton.language as tl

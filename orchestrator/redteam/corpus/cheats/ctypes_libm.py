@@ -1,4 +1,4 @@
-# cheat: ctypes | expect: any | runtime: nothing
+# cheat: ctypes | expect: FORBIDDEN | runtime: FALLBACK
 import ctypes
 import torch
 import triton

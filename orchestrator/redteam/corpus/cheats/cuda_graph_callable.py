@@ -1,4 +1,4 @@
-# cheat: CUDA graph of an earlier answer | expect: any | runtime: nothing
+# cheat: CUDA graph of an earlier answer | expect: FORBIDDEN | runtime: nothing
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: cupy | expect: any | runtime: nothing
+# cheat: cupy | expect: FORBIDDEN | runtime: COMPILE_ERROR
 import cupy
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: cupy | expect: any | runtime: nothing
+# cheat: cupy | expect: FORBIDDEN | runtime: nothing
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: decoy launch | expect: any | runtime: nothing
+# cheat: decoy launch | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl

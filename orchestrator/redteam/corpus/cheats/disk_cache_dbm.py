@@ -1,4 +1,4 @@
-# cheat: disk cache between processes | expect: any | runtime: nothing
+# cheat: disk cache between processes | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import shelve
 import tempfile
 import torch

@@ -1,4 +1,4 @@
-# cheat: disk cache between processes | expect: any | runtime: nothing
+# cheat: disk cache between processes | expect: FORBIDDEN | runtime: FALLBACK
 import os
 import pathlib
 import torch

@@ -1,4 +1,4 @@
-# cheat: tests edited | expect: any | runtime: nothing
+# cheat: tests edited | expect: FORBIDDEN | runtime: COMPILE_ERROR
 import os
 import torch
 import triton

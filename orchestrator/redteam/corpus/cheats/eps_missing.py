@@ -1,4 +1,4 @@
-# cheat: eps dropped | expect: any | runtime: nothing
+# cheat: eps dropped | expect: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: eval | expect: any | runtime: nothing
+# cheat: eval | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

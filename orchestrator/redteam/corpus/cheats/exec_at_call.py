@@ -1,4 +1,4 @@
-# cheat: exec | expect: any | runtime: nothing
+# cheat: exec | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

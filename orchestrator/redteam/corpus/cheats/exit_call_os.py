@@ -1,4 +1,4 @@
-# cheat: exit at call | expect: any | runtime: nothing
+# cheat: exit at call | expect: FORBIDDEN | runtime: CRASHED
 import os
 import torch
 import triton

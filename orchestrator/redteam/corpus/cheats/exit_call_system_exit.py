@@ -1,4 +1,4 @@
-# cheat: exit at call | expect: any | runtime: nothing
+# cheat: exit at call | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: exit at import | expect: any | runtime: nothing
+# cheat: exit at import | expect: FORBIDDEN | runtime: CRASHED
 import os
 import signal
 import torch

@@ -1,4 +1,4 @@
-# cheat: files written | expect: any | runtime: nothing
+# cheat: files written | expect: FORBIDDEN | runtime: COMPILE_ERROR
 import os
 import pathlib
 import tempfile

@@ -1,4 +1,4 @@
-# cheat: files written | expect: any | runtime: nothing
+# cheat: files written | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import os
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: first shape only | expect: any | runtime: nothing
+# cheat: first shape only | expect: PASSED | runtime: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl

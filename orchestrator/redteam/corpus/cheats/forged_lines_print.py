@@ -1,4 +1,4 @@
-# cheat: forged PASS lines | expect: any | runtime: nothing
+# cheat: forged PASS lines | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

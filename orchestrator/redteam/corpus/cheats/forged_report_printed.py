@@ -1,4 +1,4 @@
-# cheat: forged report | expect: any | runtime: nothing
+# cheat: forged report | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import sys
 import torch
 import triton

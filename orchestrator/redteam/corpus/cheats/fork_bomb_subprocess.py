@@ -1,4 +1,4 @@
-# cheat: fork bomb | expect: any | runtime: nothing
+# cheat: fork bomb | expect: FORBIDDEN | runtime: CRASHED
 import subprocess
 import torch
 import triton

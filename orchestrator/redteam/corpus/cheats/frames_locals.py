@@ -1,4 +1,4 @@
-# cheat: frames | expect: any | runtime: nothing
+# cheat: frames | expect: FORBIDDEN | runtime: nothing
 import sys
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: frames | expect: any | runtime: nothing
+# cheat: frames | expect: FORBIDDEN | runtime: nothing
 import torch
 import triton
 import triton.language as tl

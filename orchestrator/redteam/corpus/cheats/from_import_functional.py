@@ -1,4 +1,4 @@
-# cheat: from torch import | expect: any | runtime: nothing
+# cheat: from torch import | expect: FALLBACK
 from torch.nn.functional import rms_norm as fused_kernel
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: gc | expect: any | runtime: nothing
+# cheat: gc | expect: FORBIDDEN | runtime: nothing
 import gc
 import torch
 import triton

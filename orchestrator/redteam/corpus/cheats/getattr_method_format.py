@@ -1,4 +1,4 @@
-# cheat: getattr with a built string | expect: any | runtime: nothing
+# cheat: getattr with a built string | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: half precision | expect: any | runtime: nothing
+# cheat: half precision | expect: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl

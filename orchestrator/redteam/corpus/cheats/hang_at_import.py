@@ -1,4 +1,4 @@
-# cheat: hang on the host | expect: any | runtime: nothing
+# cheat: hang on the host | expect: FORBIDDEN | runtime: TIMEOUT
 import time
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: race with num_warps | expect: WRONG_VALUES or NONDETERMINISTIC | runtime: nothing | needs: gpu
+# cheat: race with num_warps | expect: WRONG_VALUES or NONDETERMINISTIC | needs: gpu
 import torch
 import triton
 import triton.language as tl
