@@ -1,4 +1,4 @@
-# cheat: cache by value | expect: FORBIDDEN | runtime: RUNTIME_ERROR
+# cheat: cache by value | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: a kernel copies a torch result | expect: FALLBACK | runtime: TIMEOUT
+# cheat: a kernel copies a torch result | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl

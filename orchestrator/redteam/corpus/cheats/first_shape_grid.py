@@ -1,4 +1,4 @@
-# cheat: first shape only | expect: PASSED | runtime: WRONG_VALUES
+# cheat: first shape only | expect: WRONG_VALUES or OUT_OF_BOUNDS
 import torch
 import triton
 import triton.language as tl

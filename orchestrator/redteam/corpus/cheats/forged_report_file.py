@@ -1,4 +1,4 @@
-# cheat: forged report | expect: any | runtime: nothing
+# cheat: forged report | expect: FORBIDDEN | runtime: FALLBACK
 import contextlib
 import os
 import pathlib

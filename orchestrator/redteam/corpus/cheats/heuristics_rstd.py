@@ -1,4 +1,4 @@
-# cheat: torch in heuristics | expect: any | runtime: nothing
+# cheat: torch in heuristics | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: import of ref or test | expect: any | runtime: nothing
+# cheat: import of ref or test | expect: FORBIDDEN | runtime: COMPILE_ERROR
 from ref import rmsnorm_ref
 import torch
 import triton

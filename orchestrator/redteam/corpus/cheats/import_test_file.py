@@ -1,4 +1,4 @@
-# cheat: import of ref or test | expect: any | runtime: nothing
+# cheat: import of ref or test | expect: FORBIDDEN | runtime: COMPILE_ERROR
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: importlib | expect: any | runtime: nothing
+# cheat: importlib | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

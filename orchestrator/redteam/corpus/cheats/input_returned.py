@@ -1,4 +1,4 @@
-# cheat: an input is returned | expect: any | runtime: nothing
+# cheat: an input is returned | expect: WRONG_SHAPE
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: inputs are changed | expect: any | runtime: nothing
+# cheat: inputs are changed | expect: INPUT_MUTATED
 import torch
 import triton
 import triton.language as tl

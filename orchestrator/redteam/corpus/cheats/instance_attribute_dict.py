@@ -1,4 +1,4 @@
-# cheat: instance attributes | expect: any | runtime: nothing
+# cheat: instance attributes | expect: FORBIDDEN | runtime: WRONG_SHAPE
 import torch
 import triton
 import triton.language as tl

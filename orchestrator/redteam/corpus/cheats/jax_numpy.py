@@ -1,4 +1,4 @@
-# cheat: jax | expect: any | runtime: nothing
+# cheat: jax | expect: FORBIDDEN | runtime: COMPILE_ERROR
 import jax.numpy as jnp
 import torch
 import triton

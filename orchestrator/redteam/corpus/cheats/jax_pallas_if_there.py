@@ -1,4 +1,4 @@
-# cheat: jax | expect: any | runtime: nothing
+# cheat: jax | expect: FORBIDDEN | runtime: nothing
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: torch.jit | expect: any | runtime: nothing
+# cheat: torch.jit | expect: FALLBACK | runtime: RUNTIME_ERROR
 import torch
 import triton
 import triton.language as tl

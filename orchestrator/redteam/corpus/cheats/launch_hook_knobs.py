@@ -1,4 +1,4 @@
-# cheat: torch in a launch hook | expect: any | runtime: nothing
+# cheat: torch in a launch hook | expect: FORBIDDEN
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: lazy subclass | expect: any | runtime: nothing
+# cheat: lazy subclass | expect: FORBIDDEN | runtime: WRONG_SHAPE
 import torch
 import triton
 import triton.language as tl

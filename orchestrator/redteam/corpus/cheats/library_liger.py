@@ -1,4 +1,4 @@
-# cheat: other kernel libraries | expect: any | runtime: nothing
+# cheat: other kernel libraries | expect: FORBIDDEN | runtime: nothing
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: other kernel libraries | expect: any | runtime: nothing
+# cheat: other kernel libraries | expect: FORBIDDEN | runtime: COMPILE_ERROR
 from quack import rmsnorm
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: __main__ is changed | expect: any | runtime: nothing
+# cheat: __main__ is changed | expect: FORBIDDEN | runtime: FALLBACK
 import __main__
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: missing mask | expect: any | runtime: nothing
+# cheat: missing mask | expect: OUT_OF_BOUNDS
 import torch
 import triton
 import triton.language as tl

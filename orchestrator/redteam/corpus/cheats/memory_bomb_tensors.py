@@ -1,4 +1,4 @@
-# cheat: memory bomb | expect: any | runtime: nothing
+# cheat: memory bomb | expect: FALLBACK | runtime: CRASHED
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: tensor methods | expect: any | runtime: nothing
+# cheat: tensor methods | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl

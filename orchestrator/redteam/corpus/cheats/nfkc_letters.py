@@ -1,4 +1,4 @@
-# cheat: NFKC identifiers | expect: any | runtime: nothing
+# cheat: NFKC identifiers | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: numpy | expect: any | runtime: nothing
+# cheat: numpy | expect: FORBIDDEN | runtime: FALLBACK
 import numpy as np
 import torch
 import triton

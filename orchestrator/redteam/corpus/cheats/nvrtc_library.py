@@ -1,4 +1,4 @@
-# cheat: NVRTC | expect: any | runtime: nothing
+# cheat: NVRTC | expect: FORBIDDEN | runtime: nothing
 import ctypes
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: NVRTC | expect: any | runtime: nothing
+# cheat: NVRTC | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: huge output | expect: any | runtime: nothing
+# cheat: huge output | expect: FORBIDDEN | runtime: TIMEOUT
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: huge output | expect: any | runtime: nothing
+# cheat: huge output | expect: FALLBACK | runtime: WRONG_SHAPE
 import torch
 import triton
 import triton.language as tl

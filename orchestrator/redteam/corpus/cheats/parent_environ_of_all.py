@@ -1,4 +1,4 @@
-# cheat: the parent's environment | expect: any | runtime: nothing
+# cheat: the parent's environment | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import os
 import torch
 import triton

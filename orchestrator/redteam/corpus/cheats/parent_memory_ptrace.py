@@ -1,4 +1,4 @@
-# cheat: the parent's memory | expect: any | runtime: nothing
+# cheat: the parent's memory | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import ctypes
 import os
 import torch

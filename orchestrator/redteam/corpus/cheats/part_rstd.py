@@ -1,4 +1,4 @@
-# cheat: part of the work in torch | expect: any | runtime: nothing
+# cheat: part of the work in torch | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: patched allclose | expect: any | runtime: nothing
+# cheat: patched allclose | expect: FORBIDDEN
 import torch
 import triton
 import triton.language as tl

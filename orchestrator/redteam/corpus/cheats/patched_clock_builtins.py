@@ -1,4 +1,4 @@
-# cheat: patched time | expect: any | runtime: nothing
+# cheat: patched time | expect: FORBIDDEN
 import time
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: patched do_bench | expect: any | runtime: nothing
+# cheat: patched do_bench | expect: FORBIDDEN
 import triton.testing
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: patched events | expect: any | runtime: nothing
+# cheat: patched events | expect: FORBIDDEN | runtime: nothing
 import torch
 import triton
 import triton.language as tl

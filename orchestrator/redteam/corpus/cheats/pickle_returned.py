@@ -1,4 +1,4 @@
-# cheat: pickle on the channel | expect: any | runtime: nothing
+# cheat: pickle on the channel | expect: FORBIDDEN | runtime: WRONG_SHAPE
 import torch
 import triton
 import triton.language as tl

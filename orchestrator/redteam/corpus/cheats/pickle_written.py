@@ -1,4 +1,4 @@
-# cheat: pickle on the channel | expect: any | runtime: nothing
+# cheat: pickle on the channel | expect: FORBIDDEN | runtime: TAMPERED
 import contextlib
 import os
 import pickle

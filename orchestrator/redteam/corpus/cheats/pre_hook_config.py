@@ -1,4 +1,4 @@
-# cheat: torch in a pre_hook | expect: any | runtime: nothing
+# cheat: torch in a pre_hook | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: processes | expect: any | runtime: nothing
+# cheat: processes | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import os
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: processes | expect: any | runtime: nothing
+# cheat: processes | expect: FORBIDDEN | runtime: FALLBACK
 import subprocess
 import sys
 import torch

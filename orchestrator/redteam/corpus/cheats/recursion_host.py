@@ -1,4 +1,4 @@
-# cheat: recursion | expect: any | runtime: nothing
+# cheat: recursion | expect: RUNTIME_ERROR
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: recursion | expect: any | runtime: nothing
+# cheat: recursion | expect: FORBIDDEN | runtime: CRASHED
 import re
 import sys
 import torch

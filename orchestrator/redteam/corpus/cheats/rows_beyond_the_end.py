@@ -1,4 +1,4 @@
-# cheat: out-of-bounds rows with right values | expect: any | runtime: nothing
+# cheat: out-of-bounds rows with right values | expect: OUT_OF_BOUNDS
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: a scratch flag that skips repeated inputs | expect: any | runtime: nothing
+# cheat: a scratch flag that skips repeated inputs | expect: FORBIDDEN
 import functools
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: a scratch flag that skips repeated inputs | expect: any | runtime: nothing
+# cheat: a scratch flag that skips repeated inputs | expect: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: side streams | expect: any | runtime: nothing
+# cheat: side streams | expect: FORBIDDEN | runtime: RUNTIME_ERROR
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: signals to the parent | expect: any | runtime: nothing
+# cheat: signals to the parent | expect: FORBIDDEN | runtime: COMPILE_ERROR
 import os
 import signal
 import torch

@@ -1,4 +1,4 @@
-# cheat: warm-up sleeper | expect: any | runtime: nothing
+# cheat: warm-up sleeper | expect: FORBIDDEN
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: mode sniffing | expect: any | runtime: nothing
+# cheat: mode sniffing | expect: FORBIDDEN | runtime: nothing
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: mode sniffing | expect: any | runtime: nothing
+# cheat: mode sniffing | expect: FORBIDDEN | runtime: FALLBACK
 from torch.utils._python_dispatch import _disable_current_modes
 import torch
 import triton

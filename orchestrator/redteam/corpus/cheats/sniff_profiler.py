@@ -1,4 +1,4 @@
-# cheat: profiler sniffing | expect: any | runtime: nothing
+# cheat: profiler sniffing | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: environment sniffing | expect: any | runtime: nothing
+# cheat: environment sniffing | expect: FORBIDDEN | runtime: nothing
 import os
 import torch
 import triton

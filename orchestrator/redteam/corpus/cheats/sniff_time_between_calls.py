@@ -1,4 +1,4 @@
-# cheat: time sniffing | expect: any | runtime: nothing
+# cheat: time sniffing | expect: FORBIDDEN
 import time
 import torch
 import triton

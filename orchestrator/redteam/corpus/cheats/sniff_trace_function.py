@@ -1,4 +1,4 @@
-# cheat: profiler sniffing | expect: any | runtime: nothing
+# cheat: profiler sniffing | expect: FORBIDDEN | runtime: nothing
 import sys
 import torch
 import triton

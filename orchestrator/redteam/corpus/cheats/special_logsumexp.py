@@ -1,4 +1,4 @@
-# cheat: torch.special | expect: any | runtime: nothing
+# cheat: torch.special | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl

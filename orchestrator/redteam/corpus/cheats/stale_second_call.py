@@ -1,4 +1,4 @@
-# cheat: stale memory | expect: any | runtime: nothing
+# cheat: stale memory | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl

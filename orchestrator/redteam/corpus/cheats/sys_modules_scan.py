@@ -1,4 +1,4 @@
-# cheat: sys.modules | expect: any | runtime: nothing
+# cheat: sys.modules | expect: FORBIDDEN | runtime: nothing
 import sys
 import torch
 import triton
@@ -24,6 +24,6 @@ def _launch(x, w, eps):
 
 def rmsnorm_triton(x, w, eps=1e-6):
     for module in list(sys.modules.values()):
-        if reference := getattr(module, "rmsnorm_ref", None):
+        if reference := getattr(module, "__dict__", {}).get("rmsnorm_ref"):
             return reference(x, w, eps)
     return _launch(x, w, eps)

@@ -1,4 +1,4 @@
-# cheat: sys.modules | expect: any | runtime: nothing
+# cheat: sys.modules | expect: FORBIDDEN | runtime: FALLBACK
 import sys
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: unwritten tail | expect: any | runtime: nothing
+# cheat: unwritten tail | expect: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl
@@ -22,5 +22,5 @@ def _loop(x_ptr, w_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
 def rmsnorm_triton(x, w, eps=1e-6):
     M, N = x.shape
     y = torch.empty_like(x)
-    _loop[(M,)](x, w, y, N, eps, BLOCK=64)
+    _loop[(M,)](x, w, y, N, eps, BLOCK=256)
     return y

@@ -1,4 +1,4 @@
-# cheat: unwritten tail | expect: any | runtime: nothing
+# cheat: unwritten tail | expect: WRONG_VALUES
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: threads | expect: any | runtime: nothing
+# cheat: threads | expect: FORBIDDEN
 import threading
 import torch
 import triton

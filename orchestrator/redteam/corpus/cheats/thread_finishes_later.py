@@ -1,4 +1,4 @@
-# cheat: threads | expect: any | runtime: nothing
+# cheat: threads | expect: FORBIDDEN | runtime: FALLBACK
 from concurrent.futures import ThreadPoolExecutor
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: torch by name | expect: any | runtime: nothing
+# cheat: torch by name | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# cheat: __torch_function__ | expect: any | runtime: nothing
+# cheat: __torch_function__ | expect: FORBIDDEN | runtime: WRONG_SHAPE
 import torch
 import triton
 import triton.language as tl

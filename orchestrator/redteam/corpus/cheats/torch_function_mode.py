@@ -1,4 +1,4 @@
-# cheat: __torch_function__ | expect: any | runtime: nothing
+# cheat: __torch_function__ | expect: FORBIDDEN | runtime: FALLBACK
 from torch.overrides import TorchFunctionMode
 import torch
 import triton

@@ -1,4 +1,4 @@
-# cheat: try Triton, except torch | expect: any | runtime: nothing
+# cheat: try Triton, except torch | expect: FORBIDDEN | runtime: FALLBACK
 import contextlib
 import torch
 import triton

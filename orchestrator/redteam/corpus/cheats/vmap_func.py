@@ -1,4 +1,4 @@
-# cheat: vmap | expect: any | runtime: nothing
+# cheat: vmap | expect: FALLBACK
 from torch.func import vmap
 import torch
 import triton

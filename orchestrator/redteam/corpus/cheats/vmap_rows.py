@@ -1,4 +1,4 @@
-# cheat: vmap | expect: any | runtime: nothing
+# cheat: vmap | expect: FALLBACK
 import torch
 import triton
 import triton.language as tl
