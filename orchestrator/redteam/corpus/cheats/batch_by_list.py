@@ -1,4 +1,4 @@
-# cheat: batch and skip | expect: FALLBACK
+# cheat: batch and skip | expect: FORBIDDEN | runtime: FALLBACK
 import torch
 import triton
 import triton.language as tl

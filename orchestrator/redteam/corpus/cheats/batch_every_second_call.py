@@ -1,4 +1,4 @@
-# cheat: batch and skip | expect: FALLBACK
+# cheat: batch and skip | expect: FORBIDDEN | runtime: FALLBACK
 import itertools
 import torch
 import triton
