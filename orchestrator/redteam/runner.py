@@ -107,4 +107,5 @@ def _touched(job: Path, kernel: bytes, op: Op) -> tuple[str, ...]:
         return ()  # the policy refused it: nothing was run
     name = op.spec.kernel_name
     others = tuple(finding.where for finding in guard.touched(op.workspace_files(), job, name))
-    return others if (job / name).read_bytes() == kernel else (*others, name)
+    own = job / name
+    return others if own.is_file() and own.read_bytes() == kernel else (*others, name)
