@@ -73,14 +73,21 @@ async def judge_kernel(
     notes = tuple(printable(note, _QUOTED) for note in checked.notes)
     if findings := (*checked.findings, *([misfit] if misfit else [])):
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
+    report = await run_kernel(kernel, op, export, executor, settings, folder)
+    return replace(report, notes=(*notes, *report.notes))
+
+
+async def run_kernel(
+    kernel: bytes, op: Op, export: Export, executor: Executor, settings: JudgeSettings, folder: Path
+) -> Report:
+    """The verdict on what a kernel file does, whatever it says: no policy. `redteam` asks for it by itself."""
     job_folder = folder / "job"
-    export(job_folder, spec.kernel_name, kernel)
+    export(job_folder, op.spec.kernel_name, kernel)
     (job_folder / "scratch").mkdir()
     try:
-        report = await executor.judge(_job(op, settings, job_folder))
+        return await executor.judge(_job(op, settings, job_folder))
     finally:
         tree.remove_tree(job_folder / "scratch")
-    return replace(report, notes=(*notes, *report.notes))
 
 
 def require_sandbox(judging: Judging) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.ops import Op
     from orchestrator.records import Run
+    from orchestrator.redteam.entries import Entry
+    from orchestrator.redteam.score import Score
     from orchestrator.terminal import Terminal
     from orchestrator.verify import KernelFile, Verified
 
@@ -132,6 +134,35 @@ def verify_files(
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None}
     }
     raise typer.Exit(_verify(files, op, _settings(config, override, given), repro, as_json=json))
+
+
+@app.command("redteam")
+def redteam_judge(
+    only: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Only files or kinds of this name, such as '*cache*'.")
+    ] = None,
+    sample: Annotated[int | None, typer.Option(metavar="N", help="Only N of them, evenly spread.")] = None,
+    layer: Annotated[
+        str, typer.Option(metavar="WHICH", help="Judge by the whole, by the runtime layer alone, or both.")
+    ] = "both",
+    device: _Device = None,
+    quick: _Quick = None,
+    seed: _Seed = None,
+    require_sandbox: _RequireSandbox = False,
+    config: _Config = None,
+    override: _Override = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON; progress goes to stderr.")] = False,
+) -> None:
+    """Put the judge to the test with the corpora.
+
+    These are kernels that cheat or are wrong, and honest ones in many styles.
+
+    Exit code 0 when every cheat that can be seen here is caught and every honest kernel accepted, 1 when not.
+    """
+    given: dict[str, dict[str, Any]] = {
+        "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None}
+    }
+    raise typer.Exit(_redteam(_settings(config, override, given), only, sample, layer, as_json=json))
 
 
 @app.command("ops")
@@ -271,6 +302,43 @@ async def _verify_on(
     executor = LocalExecutor(settings.judge.device, log)
     try:
         return await verify(files, op, executor, settings.judge, terminal, scripts)
+    finally:
+        await executor.close()
+
+
+def _redteam(settings: Settings, only: str | None, sample: int | None, layer: str, *, as_json: bool) -> int:
+    from rich.console import Console
+
+    from orchestrator import records, verify
+    from orchestrator.redteam import entries, runner, score
+    from orchestrator.terminal import Terminal
+
+    layers = runner.layers(layer)
+    chosen = entries.select(entries.read(), only, sample)
+    terminal = Terminal(Console(stderr=as_json))
+    try:
+        with verify.judge_log() as log:
+            finished = asyncio.run(_redteam_on(chosen, layers, settings, terminal, log))
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        return 130
+    if as_json:
+        typer.echo(records.to_json(finished))
+    terminal.say("\n".join(score.table(finished)))
+    return finished.exit_code
+
+
+async def _redteam_on(
+    chosen: tuple[Entry, ...], layers: tuple[str, ...], settings: Settings, terminal: Terminal, log: Path
+) -> Score:
+    from orchestrator import ops
+    from orchestrator.executors.local import LocalExecutor
+    from orchestrator.redteam import entries, runner
+
+    executor = LocalExecutor(settings.judge.device, log)
+    try:
+        op = ops.load(entries.OP, _ops_root())
+        return await runner.run(chosen, layers, op, executor, settings.judge, terminal.say)
     finally:
         await executor.close()
 

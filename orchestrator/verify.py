@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from orchestrator import records, repro
-from orchestrator.attempt import judge_kernel, require_sandbox
+from orchestrator.attempt import Export, judge_kernel, require_sandbox
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import InfrastructureError, UsageError
 from orchestrator.executors import Executor
@@ -147,13 +147,19 @@ def judge_log() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _judged(kernel: bytes, op: Op, executor: Executor, settings: JudgeSettings) -> Report:
+def rendering(op: Op) -> Export:
+    """What lays a kernel into a folder beside a fresh rendering of the op's other files."""
+
     def export(into: Path, name: str, data: bytes) -> None:
         lay_out({**op.workspace_files(), name: data}, into)
 
+    return export
+
+
+async def _judged(kernel: bytes, op: Op, executor: Executor, settings: JudgeSettings) -> Report:
     try:
         with attempt_folder({}) as folder:
-            return await judge_kernel(kernel, op, export, executor, settings, folder)
+            return await judge_kernel(kernel, op, rendering(op), executor, settings, folder)
     except InfrastructureError as error:
         return Report(Status.INFRASTRUCTURE, printable(str(error), 400))
 

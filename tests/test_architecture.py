@@ -26,7 +26,7 @@ def modules() -> dict[str, set[str]]:
     return {
         ".".join(path.relative_to(PACKAGE).with_suffix("").parts): imports(path)
         for path in PACKAGE.rglob("*.py")
-        if "_data" not in path.parts
+        if not {"_data", "corpus"} & set(path.parts)
     }
 
 

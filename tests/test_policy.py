@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from orchestrator import policy
 from orchestrator.records import Report, Status
+from orchestrator.redteam.entries import CORPUS
 
 ZOO = Path(__file__).parent / "zoo"
-REDTEAM = sorted((ZOO / "redteam" / "cheats").glob("*.py"))
+GIVEN = CORPUS / "given"
+REDTEAM = sorted((GIVEN / "cheats").glob("*.py"))
 CHEATS = sorted((ZOO / "policy" / "cheats").glob("*.py"))
-HONEST = sorted((ZOO / "redteam" / "honest").glob("*.py")) + sorted((ZOO / "policy" / "honest").glob("*.py"))
+HONEST = sorted((GIVEN / "honest").glob("*.py")) + sorted((ZOO / "policy" / "honest").glob("*.py"))
 ENTRY = "rmsnorm_triton"
 
 # The corpus leaves these to the op's promise: a masked load without `other`, offsets in int32, a print in a kernel.
@@ -61,7 +63,7 @@ def test_cheat(path: Path) -> None:
 
 @pytest.mark.parametrize("path", HONEST, ids=lambda path: path.stem)
 def test_honest(path: Path) -> None:
-    options = {} if path.parent.parent.name == "redteam" else header(path)
+    options = {} if path.parent.parent == GIVEN else header(path)
     result = check(path.read_bytes(), allow=frozenset(options.get("allow", "").split(",")))
     assert result.findings == ()
     assert len(result.notes) == int(options.get("notes", "0")), result.notes
@@ -77,7 +79,7 @@ def test_the_zoo_is_there() -> None:
 
 
 def test_casts_are_refused_unless_the_op_names_them() -> None:
-    data = (ZOO / "redteam" / "cheats" / "c096_host_cast.py").read_bytes()
+    data = (GIVEN / "cheats" / "c096_host_cast.py").read_bytes()
     refused = check(data)
     assert {finding.status for finding in refused.findings} == {Status.FALLBACK}
     assert all("host operations" in finding.advice for finding in refused.findings)
@@ -88,7 +90,7 @@ def test_casts_are_refused_unless_the_op_names_them() -> None:
 
 
 def test_assembly_is_accepted_and_said() -> None:
-    result = check((ZOO / "redteam" / "cheats" / "c106_inline_asm.py").read_bytes())
+    result = check((GIVEN / "cheats" / "c106_inline_asm.py").read_bytes())
     assert result.accepted
     assert len(result.notes) == 1
     assert "inline assembly" in result.notes[0]

@@ -16,6 +16,7 @@ from orchestrator import repro
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.records import CaseResult, Finding, Limits, Report, Status
+from orchestrator.redteam.entries import CORPUS
 from tests.conftest import DEVICE, ZOO, MakeJob, zoo_kernel
 from tests.test_loop import block, play, run_folder
 
@@ -95,7 +96,7 @@ KINDS = {
 async def test_values_of_another_kind_are_made_again(
     rmsnorm: Op, judge: LocalExecutor, make_job: MakeJob, tmp_path: Path
 ) -> None:
-    kernel = (ZOO / "redteam" / "cheats" / "c206_clamp_nan.py").read_bytes()
+    kernel = (CORPUS / "given" / "cheats" / "c206_clamp_nan.py").read_bytes()
     report = await judged(judge, make_job, kernel)
     assert {case.values for case in report.cases if not case.passed} <= {"nan", "inf"}, report.message
     failed = run(tmp_path / "failing", scripted(rmsnorm, kernel, report))

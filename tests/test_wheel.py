@@ -25,12 +25,13 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "site"
 
 
-def test_prompts_configs_and_templates_ship(unpacked: Path) -> None:
+def test_prompts_configs_templates_and_corpora_ship(unpacked: Path) -> None:
     package = unpacked / "orchestrator"
     for source, shipped in (
         ("prompts", "_data/prompts"),
         ("configs", "_data/configs"),
         ("orchestrator/templates", "templates"),
+        ("orchestrator/redteam/corpus", "redteam/corpus"),
     ):
         expected = {path.relative_to(ROOT / source) for path in (ROOT / source).rglob("*") if path.is_file()}
         found = {path.relative_to(package / shipped) for path in (package / shipped).rglob("*") if path.is_file()}

@@ -124,9 +124,9 @@ class _Judge:
     def _report(self, job: Job) -> Report:
         from orchestrator.judge.candidate import Candidate
         from orchestrator.judge.compilation import Compiler
-        from orchestrator.judge.kept import Kept
         from orchestrator.judge.surroundings import TRITON_CACHE
         from orchestrator.judge.sweep import Means, judge
+        from orchestrator.judge.warm_cache import WarmCache
 
         device = "cpu" if self._interpreted else "cuda"
         arenas = self._shared(job.limits)
@@ -142,7 +142,7 @@ class _Judge:
         if self._interpreted:
             return judge(job, means)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
-        kept = Kept(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
+        kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
         kept.give(kernel, cache)
         report = judge(job, means)
         if report.passed and not job.skip:

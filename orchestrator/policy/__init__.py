@@ -2,8 +2,8 @@
 
 `check` is the whole interface. No findings means accepted. Owns the order of the rules and nothing they say: names and
 attributes are judged in `mentions`, host computing and caches in `host` and `callsites`, the shape of the file in
-`structure`, addresses in kernels in `pointers`; the lists are in `names`, and which values may be tensors is inferred
-in `infer`.
+`structure`, addresses in kernels in `pointers`, counts of calls in `counts`; the lists are in `names`, and which values
+may be tensors is inferred in `infer`.
 
 A rule can refuse, not prove: what only numbers can tell (a wrong constant, an ignored eps) is the judge's.
 """
@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.policy import callsites, host, mentions, pointers, structure
+from orchestrator.policy import callsites, counts, host, mentions, pointers, structure
 from orchestrator.policy.check import Check, Place, Remark, Rule, walk
 from orchestrator.policy.infer import Inference
 from orchestrator.policy.values import EMPTY, TENSOR
@@ -56,7 +56,7 @@ RULES: dict[type[ast.AST], tuple[Rule, ...]] = {
     ast.AsyncFor: (structure.refused,),
     ast.AsyncWith: (structure.refused,),
     ast.Await: (structure.refused,),
-    ast.FunctionDef: (structure.function, structure.shadowed),
+    ast.FunctionDef: (structure.function, structure.shadowed, counts.counted),
     ast.ClassDef: (structure.klass,),
     ast.arg: (structure.parameter,),
 }

@@ -110,7 +110,10 @@ def _of_class(inf: Inference, ref: Ref, name: str) -> Value:
         return refer("apply", owner)
     method = inf.method(owner, name)
     if method is not None:
-        return refer("def", method.node, 1 if "classmethod" in method.decorators else 0)
+        bound = "classmethod" in method.decorators
+        if bound:
+            inf.bind_self(method, owner)
+        return refer("def", method.node, int(bound))
     return kept(inf.attributes.get((owner, name), EMPTY))
 
 

@@ -14,6 +14,7 @@ from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.records import Limits, Status
+from orchestrator.redteam.entries import CORPUS
 from tests.conftest import ZOO, MakeJob, visible, zoo_kernel
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -21,8 +22,8 @@ EVERY = sorted((ZOO / "checks").glob("*.py"))
 CHEATS = [path for path in EVERY if visible(path)]
 CHECKS = {
     *("host_operations", "launches", "inputs_unchanged", "red_zones", "overruns", "own_storage", "global_state"),
-    *("fresh_values", "changed_element", "deterministic", "zone_reads", "earlier_result", "muted_launches"),
-    *("every_configuration", "other_warps", "device_trace", "compiles"),
+    *("fresh_values", "changed_element", "deterministic", "zone_reads", "earlier_result", "steady_state"),
+    *("muted_launches", "every_configuration", "other_warps", "device_trace", "compiles"),
 }
 
 
@@ -56,7 +57,7 @@ async def test_every_check_has_its_cheat() -> None:
     assert {header(cheat)[0] for cheat in EVERY} == CHECKS
 
 
-HONEST = sorted((ZOO / "redteam" / "honest").glob("*.py"))
+HONEST = sorted((CORPUS / "given" / "honest").glob("*.py"))
 
 
 @pytest.mark.parametrize("kernel", HONEST, ids=lambda path: path.stem)

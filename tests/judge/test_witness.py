@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from orchestrator.redteam.entries import CORPUS
 from tests.conftest import ZOO
 
-REDTEAM = ZOO / "redteam" / "cheats"
+GIVEN = CORPUS / "given"
+REDTEAM = GIVEN / "cheats"
 OWN = ZOO / "witness"
-HONEST = sorted((ZOO / "redteam" / "honest").glob("*.py")) + sorted((ZOO / "policy" / "honest").glob("*.py"))
+HONEST = sorted((GIVEN / "honest").glob("*.py")) + sorted((ZOO / "policy" / "honest").glob("*.py"))
 CHECKOUT = Path(__file__).parents[2]
 SHAPES = ((4, 130), (130,))
 

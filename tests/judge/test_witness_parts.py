@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import gc
 import weakref
 from collections.abc import Callable
@@ -12,9 +14,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from orchestrator.judge.ways import Way  # noqa: E402
-from orchestrator.judge.witness import launches, results, state  # noqa: E402
+from orchestrator.judge.witness import kept, launches, results, state  # noqa: E402
 from orchestrator.judge.witness.allocator import Allocator  # noqa: E402
 from orchestrator.judge.witness.launches import Launches  # noqa: E402
+from orchestrator.judge.witness.operations import Operations  # noqa: E402
 from orchestrator.judge.witness.origin import Origin, Origins  # noqa: E402
 
 
@@ -156,3 +159,37 @@ def test_a_difference_is_found_without_asking_the_candidates_objects() -> None:
 
     assert state._differ([1, Agreeable()], [1, Agreeable()])
     assert state._differ({"a": 1}, {"a": 2}) and not state._differ({"a": (1, "x")}, {"a": (1, "x")})
+
+
+def test_a_plain_tensor_may_be_seen_as_an_array() -> None:
+    with Operations(Origins(__file__), Allocator()):
+        assert torch.ones(3).view(torch.uint8).numpy().size == 12
+
+
+class _Settings:
+    count = 0
+
+    def __repr__(self) -> str:
+        raise AssertionError("asked")
+
+
+def test_what_a_file_keeps_is_told_by_its_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`_held` of this very module, in many forms; nothing of the objects is called."""
+    cached = functools.lru_cache(maxsize=None)(lambda: torch.zeros(2))
+    values: list[tuple[object, Callable[[Any], object]]] = [
+        ([], lambda held: held.append(1)),
+        ({"n": [1, {2}]}, lambda held: held["n"][1].add(3)),
+        (collections.deque([1]), lambda held: held.append(2)),
+        (lambda calls=[]: calls, lambda held: held().append(1)),  # noqa: B006
+        (_Settings, lambda held: setattr(held, "count", held.count + 1)),
+        (_Settings(), lambda held: setattr(held, "count", 5)),
+        (torch.zeros(3), lambda held: held.add_(1)),
+        (cached, lambda held: held().add_(1)),
+    ]
+    cached()
+    for held, change in values:
+        monkeypatch.setitem(globals(), "_held", held)
+        before = kept.fingerprints(frozenset({__file__}))["_held"]
+        assert kept.fingerprints(frozenset({__file__}))["_held"] == before, held
+        change(held)
+        assert kept.fingerprints(frozenset({__file__}))["_held"] != before, type(held)

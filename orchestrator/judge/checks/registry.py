@@ -21,6 +21,7 @@ from orchestrator.judge.checks.overruns import overruns
 from orchestrator.judge.checks.own_storage import own_storage
 from orchestrator.judge.checks.red_zones import red_zones
 from orchestrator.judge.checks.series import SeriesCheck
+from orchestrator.judge.checks.steady_state import steady_state
 from orchestrator.judge.checks.zone_reads import zone_reads
 
 _CALL: tuple[CallCheck, ...] = (
@@ -39,6 +40,7 @@ _SERIES: tuple[SeriesCheck, ...] = (
     every_configuration,
     zone_reads,
     earlier_result,
+    steady_state,
     muted_launches,
     other_warps,
     device_trace,

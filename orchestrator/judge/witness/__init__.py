@@ -8,6 +8,7 @@ can take it apart. Owns the order in which things are installed, watched and loo
   operations    torch operations that host code dispatched
   launches      kernels launched, with how many programs; muting them
   allocator     memory with canaries on both sides and poison inside
+  kept          what the file keeps between calls, as fingerprints
   results       what a result shares its storage with, and attributes set on it
   trace         kernels that the device ran
   state         global state before and after (looks: of what)
@@ -22,7 +23,7 @@ from contextlib import contextmanager, nullcontext
 import torch
 
 from orchestrator.judge.ways import Way
-from orchestrator.judge.witness import namespaces
+from orchestrator.judge.witness import kept, namespaces
 from orchestrator.judge.witness.allocator import Allocator
 from orchestrator.judge.witness.launches import Launches
 from orchestrator.judge.witness.operations import Operations
@@ -62,7 +63,7 @@ class Witness:
     @contextmanager
     def watching(self, inputs: Mapping[str, torch.Tensor], way: Way = Way.PLAIN) -> Iterator[Seen]:
         """Around one call of the entry, which is made in that way."""
-        seen = Seen(self._allocator, self._results, inputs)
+        seen = Seen(self._allocator, self._results, inputs, self._origins.names)
         self._allocator.release()
         with seen.trace if way is Way.TRACED else nullcontext():  # outermost: what it starts is no change
             yield from self._watching(seen, way)
@@ -87,10 +88,13 @@ class Witness:
 class Seen:
     """What was seen of one call."""
 
-    def __init__(self, allocator: Allocator, results: Results, inputs: Mapping[str, torch.Tensor]) -> None:
+    def __init__(
+        self, allocator: Allocator, results: Results, inputs: Mapping[str, torch.Tensor], files: frozenset[str]
+    ) -> None:
         self._allocator = allocator
         self._results = results
         self._inputs = inputs
+        self._files = files
         self.operations: list[dict[str, object]] = []
         self.launches: list[dict[str, object]] = []
         self.state: list[str] = []
@@ -105,4 +109,5 @@ class Seen:
             "results": self._results.look(self._inputs, results),
             "state": self.state,
             **self.trace.found(),
+            "kept": kept.fingerprints(self._files),
         }

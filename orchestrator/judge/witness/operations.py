@@ -96,7 +96,7 @@ class Operations(TorchDispatchMode):  # type: ignore[misc]  # torch is not follo
             origin = self._origins.of(sys._getframe(1))
             if kind == _SUSPECT:
                 self._note(func, origin, args, kwargs)
-        if types:  # a subclass decides what this does; what it does in turn comes here again
+        if any(kind is not torch.Tensor for kind in types):  # a subclass decides; what it does comes here again
             return NotImplemented
         if kind == _ALLOCATION and origin.candidate:
             return self._allocator.serve(func, args, kwargs, origin.line)

@@ -21,7 +21,7 @@ _MOST_BYTES = 128 << 20  # of one file's cache
 _MOST_FILES = 64  # kernel files of which something is kept
 
 
-class Kept:
+class WarmCache:
     """The caches of one card and one set of versions."""
 
     def __init__(self, folder: Path, about: Mapping[str, str]) -> None:

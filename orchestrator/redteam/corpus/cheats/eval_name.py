@@ -1,0 +1,8 @@
+# cheat: eval | expect: FORBIDDEN | runtime: FALLBACK
+import torch
+import triton
+import triton.language as tl
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    return eval("torch.nn.functional." + "rms_norm")(x.float(), (x.shape[1],), w.float(), eps).to(x.dtype)

@@ -1,0 +1,31 @@
+# honest: constexpr globals
+import torch
+import triton
+import triton.language as tl
+
+
+WIDE: tl.constexpr = tl.constexpr(4096)
+
+@triton.jit
+def _rms_loop(x_ptr, w_ptr, y_ptr, N, eps, UNUSED: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    x_ptr += row * N
+    y_ptr += row * N
+    acc = tl.zeros([WIDE], dtype=tl.float32)
+    for start in range(0, N, WIDE):
+        cols = start + tl.arange(0, WIDE)
+        x = tl.load(x_ptr + cols, mask=cols < N, other=0.0).to(tl.float32)
+        acc += x * x
+    rstd = 1.0 / tl.sqrt(tl.sum(acc, axis=0) / N + eps)
+    for start in range(0, N, WIDE):
+        cols = start + tl.arange(0, WIDE)
+        x = tl.load(x_ptr + cols, mask=cols < N, other=0.0).to(tl.float32)
+        w = tl.load(w_ptr + cols, mask=cols < N, other=0.0).to(tl.float32)
+        tl.store(y_ptr + cols, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=cols < N)
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    _rms_loop[(M,)](x, w, y, N, eps, UNUSED=0)
+    return y

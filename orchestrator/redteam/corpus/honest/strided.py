@@ -1,0 +1,22 @@
+# honest: one block, strides of rows and columns
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _rms(x_ptr, w_ptr, y_ptr, sm, sn, wn, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * sm + cols * sn, mask=mask, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + cols * wn, mask=mask, other=0.0).to(tl.float32)
+    rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
+    tl.store(y_ptr + row * N + cols, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=mask)
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    M, N = x.shape
+    y = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    _rms[(M,)](x, w, y, x.stride(0), x.stride(1), w.stride(0), N, eps, BLOCK=triton.next_power_of_2(N))
+    return y
