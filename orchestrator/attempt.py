@@ -110,6 +110,7 @@ def _job(op: Op, settings: JudgeSettings, folder: Path) -> Job:
         quick=settings.quick,
         seed=settings.seed,
         skip=settings.skip_checks,
+        first_failure=settings.first_failure,
         limits=settings.limits,
     )
 

@@ -145,6 +145,7 @@ def redteam_judge(
     layer: Annotated[
         str, typer.Option(metavar="WHICH", help="Judge by the whole, by the runtime layer alone, or both.")
     ] = "both",
+    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="As many judges at once.")] = 1,
     device: _Device = None,
     quick: _Quick = None,
     seed: _Seed = None,
@@ -162,7 +163,7 @@ def redteam_judge(
     given: dict[str, dict[str, Any]] = {
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None}
     }
-    raise typer.Exit(_redteam(_settings(config, override, given), only, sample, layer, as_json=json))
+    raise typer.Exit(_redteam(_settings(config, override, given), only, sample, layer, jobs, as_json=json))
 
 
 @app.command("ops")
@@ -306,7 +307,7 @@ async def _verify_on(
         await executor.close()
 
 
-def _redteam(settings: Settings, only: str | None, sample: int | None, layer: str, *, as_json: bool) -> int:
+def _redteam(settings: Settings, only: str | None, sample: int | None, layer: str, jobs: int, *, as_json: bool) -> int:
     from rich.console import Console
 
     from orchestrator import records, verify
@@ -318,7 +319,7 @@ def _redteam(settings: Settings, only: str | None, sample: int | None, layer: st
     terminal = Terminal(Console(stderr=as_json))
     try:
         with verify.judge_log() as log:
-            finished = asyncio.run(_redteam_on(chosen, layers, settings, terminal, log))
+            finished = asyncio.run(_redteam_on(chosen, layers, settings, jobs, terminal, log))
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         return 130
@@ -329,18 +330,19 @@ def _redteam(settings: Settings, only: str | None, sample: int | None, layer: st
 
 
 async def _redteam_on(
-    chosen: tuple[Entry, ...], layers: tuple[str, ...], settings: Settings, terminal: Terminal, log: Path
+    chosen: tuple[Entry, ...], layers: tuple[str, ...], settings: Settings, jobs: int, terminal: Terminal, log: Path
 ) -> Score:
     from orchestrator import ops
     from orchestrator.executors.local import LocalExecutor
     from orchestrator.redteam import entries, runner
 
-    executor = LocalExecutor(settings.judge.device, log)
+    executors = [LocalExecutor(settings.judge.device, log) for _ in range(min(jobs, len(chosen)))]
     try:
         op = ops.load(entries.OP, _ops_root())
-        return await runner.run(chosen, layers, op, executor, settings.judge, terminal.say)
+        return await runner.run(chosen, layers, op, executors, settings.judge, terminal.say)
     finally:
-        await executor.close()
+        for executor in executors:
+            await executor.close()
 
 
 async def _dry_run(op: Op, settings: Settings) -> int:

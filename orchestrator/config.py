@@ -59,6 +59,7 @@ class JudgeSettings(_Section):
     require_sandbox: bool = False
     seed: int | None = None
     skip_checks: tuple[str, ...] = ()
+    first_failure: bool = False
     limits: Limits = Limits()
 
 

@@ -201,6 +201,7 @@ class Job(Record):
     quick: bool | None = None  # None: quick without a GPU, full with one
     seed: int | None = None  # None: a fresh one
     skip: tuple[str, ...] = ()  # checks switched off, by name; the report names them
+    first_failure: bool = False  # stop the sweep at the first case that fails
     limits: Limits = field(default_factory=Limits)
 
 

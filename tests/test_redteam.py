@@ -145,7 +145,7 @@ def test_the_table_names_what_needs_a_look() -> None:
 
 async def judged(chosen: tuple[Entry, ...], op: Op, executor: LocalExecutor, layers: str = "both") -> score.Score:
     settings = JudgeSettings(device=DEVICE)
-    return await runner.run(chosen, runner.layers(layers), op, executor, settings, lambda _: None)
+    return await runner.run(chosen, runner.layers(layers), op, [executor], settings, lambda _: None)
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -1,11 +1,12 @@
 """The corpora through the real judge: file by file, by the whole and by the run-time layer alone.
 
-Owns the limits that keep a hang, a bomb or a flood to seconds, and the look at the job's folder afterwards. One warm
-judge serves all of them, so a cheat that harms it harms the verdicts that follow, which would show.
+Owns the limits that keep a hang, a bomb or a flood to seconds, and the look at the job's folder afterwards. A warm
+judge serves many of them, so a cheat that harms it harms the verdicts that follow, which would show.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.records import Judging, Limits, Report, Status
 from orchestrator.redteam.entries import Entry
-from orchestrator.redteam.score import RUNTIME, WHOLE, Score, Seen, line, result
+from orchestrator.redteam.score import RUNTIME, WHOLE, Result, Score, Seen, line, result
 from orchestrator.text import printable
 from orchestrator.verify import rendering
 from orchestrator.workspace import attempt_folder
@@ -38,25 +39,36 @@ async def run(
     entries: Sequence[Entry],
     by: Sequence[str],
     op: Op,
-    executor: Executor,
+    executors: Sequence[Executor],
     settings: JudgeSettings,
     say: Callable[[str], None],
 ) -> Score:
-    """Every file by every layer; one line a file is said while it runs."""
-    judging = await executor.start()
+    """Every file by every layer, by as many judges at once as there are executors; a line a file is said as it ends."""
+    judging = (await asyncio.gather(*(executor.start() for executor in executors)))[0]
     if settings.require_sandbox:
         require_sandbox(judging)
     versions = ", ".join(f"{name} {version}" for name, version in judging.versions.items())
     say(f"{len(entries)} files, judged on {judging.device}; {versions}")
     say("".join(f"confinement without: {piece.name} ({piece.detail})\n" for piece in judging.sandbox if not piece.held))
-    results = []
-    for number, entry in enumerate(entries, 1):
-        limits = settings.limits if entry.honest else _tight(settings.limits, judging)
-        confined = settings.model_copy(update={"limits": limits})
-        of_file = [result(entry, seen, judging) for seen in await _by_layers(entry, by, op, executor, confined)]
-        say(f"{number:>3}/{len(entries)} {entry.name}: {line(of_file)} ({sum(one.seconds for one in of_file):.1f} s)")
-        results += of_file
-    return Score(judging, tuple(results))
+    waiting = iter(entries)
+    results: dict[str, list[Result]] = {}
+
+    async def work(executor: Executor) -> None:
+        for entry in waiting:
+            seen = await _by_layers(entry, by, op, executor, _settings_for(entry, settings, judging))
+            of_file = results[entry.name] = [result(entry, one, judging) for one in seen]
+            seconds = sum(one.seconds for one in of_file)
+            say(f"{len(results):>3}/{len(entries)} {entry.name}: {line(of_file)} ({seconds:.1f} s)")
+
+    await asyncio.gather(*(work(executor) for executor in executors))
+    return Score(judging, tuple(one for entry in entries for one in results[entry.name]))
+
+
+def _settings_for(entry: Entry, settings: JudgeSettings, judging: Judging) -> JudgeSettings:
+    """A cheat is caught by the first case that fails, and what it may take is little."""
+    if entry.honest:
+        return settings
+    return settings.model_copy(update={"limits": _tight(settings.limits, judging), "first_failure": True})
 
 
 def _tight(limits: Limits, judging: Judging) -> Limits:
