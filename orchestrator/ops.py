@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -18,6 +18,8 @@ from orchestrator import resources
 from orchestrator.errors import UsageError
 
 Dtype = Literal["float32", "float16", "bfloat16"]
+Values = Literal["rows", "columns", "offset", "zero_row", "nan", "inf"]
+VALUES: tuple[str, ...] = get_args(Values)
 Positive = Annotated[int, Field(gt=0)]
 Expression = Annotated[str, Field(min_length=1)]
 
@@ -51,7 +53,7 @@ class Telling(_Strict):
     """Cases with values that expose plausible but wrong kernels: each kind, each other parameter, for every dtype."""
 
     shape: tuple[Positive, ...]
-    values: tuple[Literal["rows", "columns", "offset", "zero_row", "nan", "inf"], ...] = ()
+    values: tuple[Values, ...] = ()
     parameters: dict[str, float] = {}
 
 
@@ -101,6 +103,7 @@ class OpSpec(_Strict):
     precision: Annotated[float, Field(ge=1)]
     bench: Bench
     host_operations: tuple[str, ...] = ()
+    equivalent_decoys: dict[str, str] = {}
 
     @property
     def function(self) -> str:
@@ -184,6 +187,11 @@ class Op:
     def recorded(self) -> Path:
         """The folder of recorded replies; it need not exist."""
         return self.folder / "recorded"
+
+    @property
+    def decoys(self) -> Path:
+        """The op's own decoys; it need not exist."""
+        return self.folder / "decoys.py"
 
     def workspace_files(self) -> dict[str, bytes]:
         """The baseline of a workspace: four files that stand alone, by name."""

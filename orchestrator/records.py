@@ -203,6 +203,72 @@ class Job(Record):
 
 
 @dataclass(frozen=True)
+class OpCheckJob(Record):
+    """An op whose own checker is to be checked: a folder with its test files and, where it has one, its decoys.py."""
+
+    folder: str  # absolute
+    op: str
+    module: str  # of the kernel file, which does not exist
+    function: str
+    reference: str  # name of the function in ref.py
+    inputs: dict[str, tuple[str, ...]]  # shapes
+    outputs: dict[str, tuple[str, ...]]
+    integers: tuple[str, ...]  # inputs that hold integers
+    dtypes: tuple[str, ...]
+    parameters: dict[str, float]
+    values: tuple[str, ...]  # kinds of values that the test file can make
+    equivalent: dict[str, str]  # decoys that the op's author declares equal to the reference, and why
+    quick: bool | None = None  # None: quick without a GPU, full with one
+
+
+class Fate(StrEnum):
+    """What became of a decoy."""
+
+    REJECTED = "rejected"
+    EQUIVALENT = "equivalent"  # on every case, and on further ones, it is the reference itself
+    DECLARED = "declared equivalent"  # by the op's author, with a reason
+    PASSED = "let through"
+    BROKEN = "broken"  # it raises, or what was declared of it is not so
+
+
+@dataclass(frozen=True)
+class DecoyResult(Record):
+    """What became of one decoy, and by which case."""
+
+    name: str
+    about: str  # the fault that it stands for
+    fate: Fate
+    case: str = ""
+    status: Status | None = None  # how that case rejected it
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class OpCheck(Record):
+    """Whether an op's checker rejects every decoy."""
+
+    op: str
+    device: str
+    decoys: tuple[DecoyResult, ...]
+    seconds: float
+
+    @property
+    def counted(self) -> tuple[DecoyResult, ...]:
+        """The decoys that differ from the reference."""
+        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED))
+
+    @property
+    def rejected(self) -> int:
+        """How many of those were rejected."""
+        return sum(one.fate is Fate.REJECTED for one in self.decoys)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every decoy that is not the reference itself is rejected, and there is one."""
+        return 0 < self.rejected == len(self.counted)
+
+
+@dataclass(frozen=True)
 class Judging(Record):
     """Where verdicts are made: what a prompt and a record say of it."""
 
