@@ -213,6 +213,7 @@ def _run(name: str, settings: Settings, workspaces: Path, *, dry_run: bool, as_j
 
 
 async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
+    from orchestrator import opcheck
     from orchestrator.agents.choose import choose
     from orchestrator.executors.local import LocalExecutor
     from orchestrator.loop import run_op
@@ -227,6 +228,7 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
     terminal.say(why)
     executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
     try:
+        await opcheck.require(op, executor, settings.judge, workspaces)
         return await run_op(op, agent, executor, settings, workspaces, terminal)
     finally:
         await executor.close()

@@ -1,19 +1,24 @@
 """Is an op's own checker good enough? Asks the judge, and says it in words.
 
-Owns the job folder of a check, how its result reads, and what it comes to as an exit code. What a decoy is, and what
-becomes of it, is the judge's.
+Owns the job folder of a check, how its result reads, what it comes to as an exit code, and that no run starts on an op
+that fails it. What a decoy is, and what becomes of it, is the judge's.
 """
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.config import JudgeSettings
+from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.ops import VALUES, Op
-from orchestrator.records import DecoyResult, Fate, OpCheck, OpCheckJob
-from orchestrator.tree import lay_out
+from orchestrator.records import DecoyResult, Fate, Judging, OpCheck, OpCheckJob, to_json
+from orchestrator.tree import lay_out, os_errors
+
+_PACKAGE = Path(__file__).resolve().parent
 
 
 async def check(op: Op, executor: Executor, *, quick: bool | None = None) -> OpCheck:
@@ -23,6 +28,33 @@ async def check(op: Op, executor: Executor, *, quick: bool | None = None) -> OpC
         own = {op.decoys.name: op.decoys.read_bytes()} if op.decoys.is_file() else {}
         lay_out({**op.workspace_files(), **own}, folder)
         return await executor.check_op(_job(op, folder, quick))
+
+
+async def require(op: Op, executor: Executor, settings: JudgeSettings, workspaces: Path) -> None:
+    """Raises UsageError unless every decoy of the op is rejected.
+
+    A check that passed is kept below `workspaces` and holds until the op's files, the judge's or its torch change: it
+    takes seconds, and a run may start often.
+    """
+    judging = await executor.start()
+    kept = workspaces / "checked" / f"{op.name}-{_key(op, judging, settings)}.json"
+    if kept.is_file():
+        return
+    result = await check(op, executor, quick=settings.quick)
+    if not result.passed:
+        raise UsageError(f"{_headline(result)}; `python -m orchestrator ops check {op.name}` says what to do")
+    with os_errors(f"write into {kept.parent}"):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(to_json(result), encoding="utf-8")
+
+
+def _key(op: Op, judging: Judging, settings: JudgeSettings) -> str:
+    """Of all that the result depends on."""
+    ours = sorted((_PACKAGE / "judge").rglob("*.py"))
+    files = [op.folder / "op.yaml", *([op.decoys] if op.decoys.is_file() else []), *ours]
+    parts = [*op.workspace_files().values(), *(path.read_bytes() for path in files)]
+    parts.append(repr((judging.device, settings.quick, sorted(judging.versions.items()))).encode())
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
 
 
 def _job(op: Op, folder: Path, quick: bool | None) -> OpCheckJob:
@@ -51,7 +83,9 @@ def lines(result: OpCheck) -> list[str]:
     said += [f"  {one.name:<{width}}  {_how(one)}" for one in result.counted]
     if same := [one.name for one in result.decoys if one.fate is Fate.EQUIVALENT]:
         said.append(f"  not counted, equal to the reference on every case and on further ones: {', '.join(same)}")
-    said += [f"  not counted, {one.name}: {one.fate}: {one.detail}" for one in result.decoys if one.fate is Fate.DECLARED]
+    said += [
+        f"  not counted, {one.name}: {one.fate}: {one.detail}" for one in result.decoys if one.fate is Fate.DECLARED
+    ]
     return said
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -52,7 +53,13 @@ def made(op: OpCheckJob, reference: Function) -> list[Decoy]:
     """All decoys that the op's form gives, from crude to subtle."""
     dims = dict.fromkeys(size for shape in op.inputs.values() for size in shape if size.isidentifier())
     along = [decoy for dim in dims for decoy in _along(op, reference, dim)]
-    return [*_results(op, reference), *_inputs(op, reference), *_parameters(op, reference), *along, *_precision(op, reference)]
+    return [
+        *_results(op, reference),
+        *_inputs(op, reference),
+        *_parameters(op, reference),
+        *along,
+        *_precision(op, reference),
+    ]
 
 
 def own(source: str, path: str) -> list[Decoy]:
@@ -84,7 +91,12 @@ def _results(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:
 def _result_changes(op: OpCheckJob, shape: tuple[str, ...]) -> Iterator[tuple[str, str, str, ChangedResult]]:
     yield "zeros", "nothing is computed", _VALUES, lambda right, _: torch.zeros_like(right)
     yield "constant", "the right result's mean everywhere", _VALUES, lambda right, _: _mean_everywhere(right)
-    yield "last element missing", "the last lane of the last program stores nothing", _VALUES, lambda right, _: _cut(right)
+    yield (
+        "last element missing",
+        "the last lane of the last program stores nothing",
+        _VALUES,
+        lambda right, _: _cut(right),
+    )
     yield "NaN hidden", "NaN becomes 0, infinities the largest number", _NONFINITE, lambda right, _: right.nan_to_num()
     yield "kept in float32", "the result has the accumulator's dtype", _HALF, lambda right, _: right.float()
     if len(shape) > 1:
@@ -125,27 +137,32 @@ def _transposed(right: torch.Tensor) -> torch.Tensor:
 def _inputs(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:
     """One term dropped: an input as though it were the neutral element of a sum, or of a product."""
     for name in op.inputs:
+        advice = f"list values at which {name} shows: sweep.telling.values, or draw {name} with another range"
         for value in (0, 1):
-            yield Decoy(
-                f"{name} as {value}s",
-                f"the term with {name} is forgotten",
-                _with_arguments(reference, name, lambda tensor, value=value: torch.full_like(tensor, value)),
-                f"list values at which {name} shows: sweep.telling.values, or draw {name} with another range",
-            )
+            change = partial(_filled, value=value)
+            about = f"the term with {name} is forgotten"
+            yield Decoy(f"{name} as {value}s", about, _with_arguments(reference, name, change), advice)
+
+
+def _filled(tensor: torch.Tensor, value: int) -> torch.Tensor:
+    return torch.full_like(tensor, value)
 
 
 def _parameters(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:
     """A parameter that is not passed on."""
     for name, default in op.parameters.items():
         advice = f"give {name} another value in sweep.telling.parameters, one that shows at the telling shape"
-        number = isinstance(default, int | float) and not isinstance(default, bool)
-        for value, shown in {default: "its default", **({0: "0"} if number else {})}.items():
-            yield Decoy(
-                f"{name} as {shown}",
-                f"{name} is written into the kernel instead of passed on",
-                _with_arguments(reference, name, lambda _, value=value: value),
-                advice,
-            )
+        about = f"{name} is written into the kernel instead of passed on"
+        fixed: list[tuple[str, Any]] = [("its default", default)]
+        if isinstance(default, int | float) and not isinstance(default, bool) and default != 0:
+            fixed.append(("0", type(default)(0)))
+        for shown, value in fixed:
+            change = partial(_always, value)
+            yield Decoy(f"{name} as {shown}", about, _with_arguments(reference, name, change), advice)
+
+
+def _always(value: Any, _: Any) -> Any:
+    return value
 
 
 def _with_arguments(reference: Function, name: str, change: Callable[[Any], Any]) -> Function:
@@ -173,7 +190,9 @@ class _Along:
         """The reference with, in each place along the dim, what stands in another."""
         return self.changed(arguments, lambda tensor, axis: tensor.index_select(axis, index.to(tensor.device)))
 
-    def joined(self, results: Any, others: Any, change: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor]) -> Any:
+    def joined(
+        self, results: Any, others: Any, change: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor]
+    ) -> Any:
         """Results that have the dim are made of both; those that do not are the first's."""
         several = isinstance(results, tuple)
         pairs = zip(results, others, self.outputs, strict=True) if several else [(results, others, self.outputs[0])]
@@ -192,7 +211,9 @@ def _along(op: OpCheckJob, reference: Function, dim: str) -> Iterator[Decoy]:
     yield Decoy(f"every other {dim}", "what is summed over is a sample", lambda **a: _sampled(along, a), sample)
     if any(axis is not None for axis in along.outputs):
         sizes = f"list a {dim} above 1 in sweep.shapes, within sweep.quick"
-        yield Decoy(f"half of {dim} missing", "the grid is too small", lambda **a: _halved(along, a, stale=False), sizes)
+        yield Decoy(
+            f"half of {dim} missing", "the grid is too small", lambda **a: _halved(along, a, stale=False), sizes
+        )
         yield Decoy(f"half of {dim} stale", "memory of before shows", lambda **a: _halved(along, a, stale=True), sizes)
 
 
@@ -230,7 +251,10 @@ def _left_out(along: _Along, arguments: Arguments) -> Any:
         along.picked(arguments, index),
         along.reference(**arguments),
         lambda one, other, axis: torch.cat(
-            [one.narrow(axis, 0, max(len(index) - 1, 0)), other.narrow(axis, max(len(index) - 1, 0), min(1, len(index)))],
+            [
+                one.narrow(axis, 0, max(len(index) - 1, 0)),
+                other.narrow(axis, max(len(index) - 1, 0), min(1, len(index))),
+            ],
             axis,
         ),
     )
@@ -305,7 +329,7 @@ def _narrowly(reference: Function, arguments: Arguments) -> Any:
         return reference(**arguments)
 
 
-class _Rounding(TorchDispatchMode):
+class _Rounding(TorchDispatchMode):  # type: ignore[misc]
     """Every float32 result of an operation is rounded to a half dtype."""
 
     def __init__(self, half: torch.dtype) -> None:

@@ -143,7 +143,7 @@ class _Bench:
             self._judge(case, trial, got, want, inputs, exact)
 
     def look(self, case: Any, trials: Sequence[_Trial]) -> bool:
-        """Whether they are the reference on this case too; it rejects none of them. False where the op takes no such case."""
+        """Note which are not the reference on this case; it rejects none. False where the op takes no such case."""
         try:
             inputs, exact = self._made(case)
         except JudgeError:
@@ -155,7 +155,9 @@ class _Bench:
                 trial.case, trial.detail = case.name, "equal on every listed case; not on this one, which is not listed"
         return True
 
-    def _judge(self, case: Any, trial: _Trial, got: Any, want: Any, inputs: dict[str, torch.Tensor], exact: Any) -> None:
+    def _judge(
+        self, case: Any, trial: _Trial, got: Any, want: Any, inputs: dict[str, torch.Tensor], exact: Any
+    ) -> None:
         if identical(_sequence(got), _sequence(want)):
             return  # no comparison can tell them apart
         try:
@@ -179,9 +181,7 @@ class _Bench:
         except Exception as error:  # noqa: BLE001 - the author's code
             raise JudgeError(f"the op's own files fail on {case.name}: {type(error).__name__}: {error}") from error
 
-    def _same(
-        self, decoy: Decoy, got: Any, want: Any, inputs: dict[str, torch.Tensor], case: Any, exact: Any
-    ) -> bool:
+    def _same(self, decoy: Decoy, got: Any, want: Any, inputs: dict[str, torch.Tensor], case: Any, exact: Any) -> bool:
         """Bit for bit; or in float64, where a sum in another order does not show, to twelve digits."""
         if identical(_sequence(got), _sequence(want)):
             return True
@@ -195,8 +195,8 @@ class _Bench:
 def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
-    size = other[other.isfinite()].abs().max().item() if other.isfinite().any() else 0.0
-    return torch.allclose(one, other, rtol=_DIGITS, atol=_DIGITS * size, equal_nan=True)
+    size = float(other[other.isfinite()].abs().max()) if other.isfinite().any() else 0.0
+    return bool(torch.allclose(one, other, rtol=_DIGITS, atol=_DIGITS * size, equal_nan=True))
 
 
 def _sequence(value: Any) -> tuple[Any, ...]:

@@ -1,8 +1,9 @@
 """The judge's process: `python -m orchestrator.judge.server FD DEVICE`.
 
 Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, and each OpCheckJob with an
-OpCheck, until the other end closes. DEVICE is auto, cpu or gpu. The order at the start matters: whether Triton interprets is decided before triton
-is imported, and the fork server is forked before CUDA is touched, because a process forked after that cannot use it.
+OpCheck, until the other end closes. DEVICE is auto, cpu or gpu. The order at the start matters: whether Triton
+interprets is decided before triton is imported, and the fork server is forked before CUDA is touched, because a
+process forked after that cannot use it.
 """
 
 from __future__ import annotations
