@@ -104,6 +104,7 @@ def _job(op: Op, settings: JudgeSettings, folder: Path) -> Job:
         seed=settings.seed,
         skip=settings.skip_checks,
         limits=settings.limits,
+        in_place=op.spec.in_place,
     )
 
 

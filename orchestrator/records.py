@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
+Parameter: TypeAlias = bool | int | float | str  # what an entry takes beside tensors
 
 
 class Record:
@@ -85,7 +86,7 @@ class CaseResult(Record):
     scale: float
     holdout: bool
     status: Status
-    parameters: dict[str, float] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
     max_abs: float | None = None
     max_rel: float | None = None
     wrong: int = 0  # elements outside the tolerance
@@ -195,11 +196,12 @@ class Job(Record):
     kernel: str  # file name
     function: str
     arguments: tuple[str, ...]  # the entry's tensors, in order
-    parameters: dict[str, float]  # its other parameters and their defaults
+    parameters: dict[str, Parameter]  # its other parameters and their defaults
     quick: bool | None = None  # None: quick without a GPU, full with one
     seed: int | None = None  # None: a fresh one
     skip: tuple[str, ...] = ()  # checks switched off, by name; the report names them
     limits: Limits = field(default_factory=Limits)
+    in_place: dict[str, int] = field(default_factory=dict)  # inputs that the op has overwritten: by which result
 
 
 @dataclass(frozen=True)
@@ -214,8 +216,9 @@ class OpCheckJob(Record):
     inputs: dict[str, tuple[str, ...]]  # shapes
     outputs: dict[str, tuple[str, ...]]
     integers: tuple[str, ...]  # inputs that hold integers
+    strided: tuple[str, ...]  # inputs that need not be contiguous
     dtypes: tuple[str, ...]
-    parameters: dict[str, float]
+    parameters: dict[str, Parameter]
     values: tuple[str, ...]  # kinds of values that the test file can make
     equivalent: dict[str, str]  # decoys that the op's author declares equal to the reference, and why
     quick: bool | None = None  # None: quick without a GPU, full with one

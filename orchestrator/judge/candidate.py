@@ -17,7 +17,7 @@ import torch
 
 from orchestrator.judge import channel, sandbox
 from orchestrator.judge.forkserver import Child, Exit, ForkServer
-from orchestrator.judge.memory import Arena, Slot, slots, tensor_in, torch_dtype
+from orchestrator.judge.memory import Arena, Form, Slot, form_of, slots, tensor_in, torch_dtype
 from orchestrator.judge.sandbox import Confinement
 from orchestrator.records import Limits, SandboxPiece, Status
 
@@ -155,7 +155,9 @@ class Candidate:
 
     def _describe(self, results: Sequence[Mapping[str, Any]]) -> list[Slot]:
         try:
-            wanted = [(tuple(int(size) for size in one["shape"]), torch_dtype(one["dtype"])) for one in results]
+            wanted: list[Form] = [
+                (tuple(int(size) for size in one["shape"]), torch_dtype(one["dtype"]), None) for one in results
+            ]
         except (KeyError, TypeError, ValueError) as error:
             raise self._forged("its description of the results is malformed") from error
         placed, total = slots(wanted)
@@ -166,7 +168,7 @@ class Candidate:
         return placed
 
     def _slots(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, Slot]:
-        placed, total = slots([(tuple(tensor.shape), tensor.dtype) for tensor in inputs.values()], ZONE)
+        placed, total = slots([form_of(tensor) for tensor in inputs.values()], ZONE)
         if total > self._inputs.nbytes:
             raise ValueError(
                 f"the case's inputs take {total} bytes and the shared buffer has {self._inputs.nbytes}; "

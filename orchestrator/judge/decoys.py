@@ -56,6 +56,7 @@ def made(op: OpCheckJob, reference: Function) -> list[Decoy]:
     return [
         *_results(op, reference),
         *_inputs(op, reference),
+        *_strides(op, reference),
         *_parameters(op, reference),
         *along,
         *_precision(op, reference),
@@ -145,7 +146,25 @@ def _inputs(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:
 
 
 def _filled(tensor: torch.Tensor, value: int) -> torch.Tensor:
+    if not tensor.is_floating_point() and tensor.numel():
+        value = min(value, max(int(tensor.max()), 0))  # an index stays one
     return torch.full_like(tensor, value)
+
+
+def _strides(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:
+    for name in op.strided:
+        yield Decoy(
+            f"strides of {name} ignored",
+            "the memory is read as though it were contiguous",
+            _with_arguments(reference, name, _as_contiguous),
+            "list sliced and transposed in sweep.telling.values",
+            exact=False,
+        )
+
+
+def _as_contiguous(tensor: torch.Tensor) -> torch.Tensor:
+    dense = torch.empty(tensor.shape, device="meta").stride()
+    return tensor.as_strided(tensor.shape, dense)
 
 
 def _parameters(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:

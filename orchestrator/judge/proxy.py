@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from orchestrator.judge.candidate import Candidate, Returned
 from orchestrator.judge.checks import Call, CallCheck
 from orchestrator.judge.checks.contract import plain_tensors
+from orchestrator.judge.memory import copy_of, tensor_in
 from orchestrator.records import Job
 
 FILL = 0xFF  # of the red zones: NaN for floats, -1 for integers
@@ -31,6 +32,7 @@ class Exchange:
     parameters: Mapping[str, object]
     returned: Returned
     results: tuple[torch.Tensor, ...]
+    written: Mapping[str, torch.Tensor] = field(default_factory=dict)  # what the op's in-place inputs hold afterwards
 
     @property
     def value(self) -> torch.Tensor | tuple[torch.Tensor, ...]:
@@ -46,6 +48,7 @@ class Proxy:
         self._signature = _signature(job)
         self._device = device
         self._limits = job.limits
+        self.in_place = job.in_place
         self._checks = checks
         self._compiles = device != "cpu"  # Triton's interpreter has nothing to compile
         self._seen: set[tuple[object, ...]] = set()
@@ -59,19 +62,21 @@ class Proxy:
         parameters = {name: value for name, value in arguments.items() if name not in inputs}
         self.last = self.ask(inputs, parameters)
         self.calls += 1
+        for name, now in self.last.written.items():
+            inputs[name].copy_(now)  # as the caller of the kernel would find it
         return self.last.value
 
     def ask(
         self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], *, fill: int = FILL
     ) -> Exchange:
         """One call with all its checks."""
-        before = {name: tensor.clone() for name, tensor in inputs.items()}
+        before = {name: copy_of(tensor) for name, tensor in inputs.items()}
         exchange = self._exchange(before, parameters, fill=fill, mute=False)
         regions = self._candidate.regions(inputs)
-        call = Call(before, regions, fill, exchange.results, exchange.returned.evidence)
+        call = Call(before, regions, fill, exchange.results, exchange.returned.evidence, self.in_place)
         for check in self._checks:
             check(call)
-        return exchange
+        return replace(exchange, written={name: tensor_in(*regions[name]).clone() for name in self.in_place})
 
     def ask_muted(self, exchange: Exchange) -> Exchange:
         """The same call with launches that do nothing. Not checked: it is not the kernel's call."""

@@ -105,7 +105,8 @@ class _State:
         return {"event": "final", "state": self._witness.final() if self._witness else []}
 
     def _tensor(self, arena: int, fields: dict[str, Any]) -> torch.Tensor:
-        slot = Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"], fields["zone"])
+        strides = None if fields["strides"] is None else tuple(fields["strides"])
+        slot = Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"], fields["zone"], strides)
         return tensor_in(self._arenas[arena].region(slot), slot)
 
     def _synchronize(self) -> None:

@@ -30,6 +30,7 @@ class Call:
     fill: int  # the value of the zones' bytes
     results: tuple[torch.Tensor, ...]  # private copies
     evidence: Mapping[str, Any]  # what the candidate's process saw; never acquits
+    in_place: Mapping[str, int]  # inputs that the op has overwritten: by which result
 
     def seen(self, kind: str) -> list[Mapping[str, Any]]:
         """A list of the evidence. One that is no list of objects was not written by our worker."""
