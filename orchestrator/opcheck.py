@@ -67,6 +67,7 @@ def _job(op: Op, folder: Path, quick: bool | None) -> OpCheckJob:
         reference=spec.reference,
         inputs={name: one.shape for name, one in spec.inputs.items()},
         outputs={name: one.shape for name, one in spec.outputs.items()},
+        output_dtypes={name: str(one.dtype_of or one.dtype) for name, one in spec.outputs.items()},
         integers=tuple(name for name, one in spec.inputs.items() if one.integer),
         strided=tuple(name for name, one in spec.inputs.items() if one.strided),
         dtypes=spec.sweep.dtypes,

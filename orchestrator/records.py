@@ -215,6 +215,7 @@ class OpCheckJob(Record):
     reference: str  # name of the function in ref.py
     inputs: dict[str, tuple[str, ...]]  # shapes
     outputs: dict[str, tuple[str, ...]]
+    output_dtypes: dict[str, str]  # a dtype, or the input that has it
     integers: tuple[str, ...]  # inputs that hold integers
     strided: tuple[str, ...]  # inputs that need not be contiguous
     dtypes: tuple[str, ...]

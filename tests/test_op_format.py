@@ -6,8 +6,6 @@ case's dtype, indices, a size that is twice a dim, parameters that are no floats
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest

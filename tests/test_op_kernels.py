@@ -1,4 +1,4 @@
-"""For each shipped op an honest kernel passes, and the op's reference keeps what its op.yaml promises."""
+"""For each shipped op an honest kernel passes."""
 
 from __future__ import annotations
 

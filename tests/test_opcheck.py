@@ -119,6 +119,15 @@ async def test_an_op_s_own_decoys_must_work(
         assert through(result)[said].fate is Fate.BROKEN and not result.passed
 
 
+async def test_a_reference_that_is_not_what_op_yaml_promises_is_refused(judge: LocalExecutor, rmsnorm: Op) -> None:
+    op = changed(rmsnorm, {})
+    other = Op(op.folder, op.spec, op.reference.replace("w.to(wide)).to(x.dtype)", "w.to(wide))"))
+    assert other.reference != op.reference
+    result = await opcheck.check(other, judge)
+    assert through(result)["the reference"].fate is Fate.BROKEN and not result.passed
+    assert "float16" in through(result)["the reference"].detail
+
+
 async def test_no_run_starts_on_an_op_that_fails_its_check(judge: LocalExecutor, rmsnorm: Op, tmp_path: Path) -> None:
     weak = changed(rmsnorm, {"telling": None})
     with pytest.raises(UsageError, match="refused for NaN hidden.*ops check rmsnorm"):

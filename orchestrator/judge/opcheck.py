@@ -68,7 +68,8 @@ def check(job: OpCheckJob, device: str, shown: str) -> OpCheck:
         for case in bench.fixed:
             bench.ask(case, [trial for trial in trials if trial.fate is None])
         _look_further(bench, trials)
-    results = [_as_declared(trial.result(), job.equivalent) for trial in trials]
+        broken = bench.promises_broken()
+    results = [*broken, *(_as_declared(trial.result(), job.equivalent) for trial in trials)]
     return OpCheck(job.op, shown, (*results, *_undeclarable(job, trials)), round(time.perf_counter() - begun, 3))
 
 
@@ -128,6 +129,27 @@ class _Bench:
             for name, value in self._job.parameters.items():
                 if isinstance(value, int | float):
                     yield replace(plain, parameters=self._job.parameters | {name: value + 1})
+
+    def promises_broken(self) -> list[DecoyResult]:
+        """Where the reference's results are not of the shape and dtype that op.yaml promises."""
+        for case in {case.dtype: case for case in self.fixed}.values():
+            inputs, _ = self._made(case)
+            results = _sequence(getattr(self._test, self._job.reference)(**inputs, **case.parameters))
+            got = [(tuple(one.shape), str(one.dtype).removeprefix("torch.")) for one in results]
+            promised = [self._promised(name, inputs, case.dims) for name in self._job.outputs]
+            if got != promised:
+                detail = f"op.yaml promises {promised} and it gives {got}"
+                return [
+                    DecoyResult("the reference", "what SPEC.md says is not so", Fate.BROKEN, case.name, None, detail)
+                ]
+        return []
+
+    def _promised(
+        self, name: str, inputs: dict[str, torch.Tensor], dims: dict[str, int]
+    ) -> tuple[tuple[int, ...], str]:
+        sizes = [eval(size, {"__builtins__": {}}, dict(dims)) for size in self._job.outputs[name]]  # plain arithmetic
+        dtype = self._job.output_dtypes[name]
+        return tuple(sizes), str(inputs[dtype].dtype).removeprefix("torch.") if dtype in inputs else dtype
 
     def ask(self, case: Any, trials: Sequence[_Trial]) -> None:
         """Whether the case rejects them, by the test file's own comparison."""
