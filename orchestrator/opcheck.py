@@ -70,6 +70,7 @@ def _job(op: Op, folder: Path, quick: bool | None) -> OpCheckJob:
         output_dtypes={name: str(one.dtype_of or one.dtype) for name, one in spec.outputs.items()},
         integers=tuple(name for name, one in spec.inputs.items() if one.integer),
         strided=tuple(name for name, one in spec.inputs.items() if one.strided),
+        in_place=spec.in_place,
         dtypes=spec.sweep.dtypes,
         parameters=spec.parameters,
         values=VALUES,

@@ -218,6 +218,7 @@ class OpCheckJob(Record):
     output_dtypes: dict[str, str]  # a dtype, or the input that has it
     integers: tuple[str, ...]  # inputs that hold integers
     strided: tuple[str, ...]  # inputs that need not be contiguous
+    in_place: dict[str, int]  # inputs that are overwritten: by which result
     dtypes: tuple[str, ...]
     parameters: dict[str, Parameter]
     values: tuple[str, ...]  # kinds of values that the test file can make

@@ -16,7 +16,7 @@ from orchestrator.config import JudgeSettings
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
-from orchestrator.records import Report, Status
+from orchestrator.records import Fate, Report, Status
 from orchestrator.verify import KernelFile, verify
 from tests.test_ops import run
 from tests.test_repro import run as run_script
@@ -51,6 +51,7 @@ tolerance:
   float32: {rtol: 1.0e-5, atol: 1.0e-5}
   float16: {rtol: 2.0e-3, atol: 2.0e-3}
 precision: 4.0
+equivalent_decoys: {arithmetic in half precision: what is rounded once more stays within the tolerance}
 bench: {shapes: [[64, 64]], dtypes: [float32], bytes: M * N * itemsize, flops: M * N}
 """
 
@@ -174,8 +175,20 @@ async def test_a_kernel_that_does_one_thing_otherwise_fails_for_it(mix: Op, judg
 async def test_the_op_s_checker_is_good_enough(mix: Op, judge: LocalExecutor) -> None:
     result = await opcheck.check(mix, judge)
     assert result.passed, "\n".join(opcheck.lines(result))
+    how = {one.name: one.case for one in result.counted}
+    assert how["negate as its default"] == "float32-M5xN13-scale1-negateTrue", "not for anything else"
     names = {one.name for one in result.decoys}
     assert {"strides of x ignored", "negate as its default", "shift as 0", "index as 0s", "zeros (picked)"} <= names
+
+
+async def test_a_text_parameter_that_no_case_changes_lets_its_decoy_through(mix: Op, judge: LocalExecutor) -> None:
+    sweep = mix.spec.sweep
+    assert sweep.telling is not None
+    telling = sweep.telling.model_copy(update={"parameters": {"negate": True, "shift": 3}})
+    spec = mix.spec.model_copy(update={"sweep": sweep.model_copy(update={"telling": telling})})
+    result = await opcheck.check(Op(mix.folder, spec, mix.reference), judge)
+    (through,) = [one for one in result.counted if one.fate is Fate.PASSED]
+    assert through.name == "mode as its default" and "no case has another mode" in through.detail
 
 
 async def test_the_test_file_alone_tells_them_apart(mix: Op, tmp_path: Path) -> None:

@@ -119,6 +119,14 @@ async def test_an_op_s_own_decoys_must_work(
         assert through(result)[said].fate is Fate.BROKEN and not result.passed
 
 
+async def test_a_checker_that_refuses_the_reference_itself_scores_nothing(judge: LocalExecutor, rmsnorm: Op) -> None:
+    op = changed(rmsnorm, {})
+    other = Op(op.folder, op.spec, op.reference.replace("x_wide * rstd", "torch.randn_like(x_wide)"))
+    result = await opcheck.check(other, judge)
+    assert through(result)["the reference"].fate is Fate.BROKEN and not result.passed
+    assert "it is refused where it stands for the kernel" in through(result)["the reference"].detail
+
+
 async def test_a_reference_that_is_not_what_op_yaml_promises_is_refused(judge: LocalExecutor, rmsnorm: Op) -> None:
     op = changed(rmsnorm, {})
     other = Op(op.folder, op.spec, op.reference.replace("w.to(wide)).to(x.dtype)", "w.to(wide))"))

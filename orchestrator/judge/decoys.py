@@ -47,6 +47,7 @@ class Decoy:
     function: Function
     advice: str
     exact: bool = True
+    parameter: str = ""  # of which it takes one value whatever is passed
 
 
 def made(op: OpCheckJob, reference: Function) -> list[Decoy]:
@@ -177,7 +178,8 @@ def _parameters(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:
             fixed.append(("0", type(default)(0)))
         for shown, value in fixed:
             change = partial(_always, value)
-            yield Decoy(f"{name} as {shown}", about, _with_arguments(reference, name, change), advice)
+            function = _with_arguments(reference, name, change)
+            yield Decoy(f"{name} as {shown}", about, function, advice, parameter=name)
 
 
 def _always(value: Any, _: Any) -> Any:

@@ -59,16 +59,17 @@ class _Trial:
 def check(job: OpCheckJob, device: str, shown: str) -> OpCheck:
     """The fate of every decoy of the op. `device` is cpu or cuda, `shown` how the result names it."""
     begun = time.perf_counter()
-    stand_in = _StandIn()
+    stand_in = _StandIn(job.in_place)
     kernel = ModuleType(job.module)
     setattr(kernel, job.function, stand_in)
     with testfile.loaded(Path(job.folder), kernel) as test:
+        right = _Trial(Decoy("the reference", "not a decoy at all", getattr(test, job.reference), ""))
         trials = [_Trial(decoy) for decoy in _all_decoys(job, test)]
         bench = _Bench(job, test, device, stand_in)
         for case in bench.fixed:
-            bench.ask(case, [trial for trial in trials if trial.fate is None])
+            bench.ask(case, [trial for trial in (right, *trials) if trial.fate is None])
         _look_further(bench, trials)
-        broken = bench.promises_broken()
+        broken = bench.promises_broken() or _refused(right)
     results = [*broken, *(_as_declared(trial.result(), job.equivalent) for trial in trials)]
     return OpCheck(job.op, shown, (*results, *_undeclarable(job, trials)), round(time.perf_counter() - begun, 3))
 
@@ -86,19 +87,36 @@ def _look_further(bench: _Bench, trials: Sequence[_Trial]) -> None:
     """What no listed case tells from the reference: whether another case does."""
     asked = sum(bench.look(case, [trial for trial in trials if not trial.differs]) for case in bench.further())
     for trial in trials:
-        if not trial.differs and not asked:
+        if trial.differs:
+            continue
+        if not asked:
             trial.case, trial.detail = "none", "equal on every listed case, and no further case could be made"
+        elif trial.decoy.parameter and trial.decoy.parameter not in bench.varied:
+            trial.case, trial.detail = "none", f"no case has another {trial.decoy.parameter} than its default"
+
+
+def _refused(right: _Trial) -> list[DecoyResult]:
+    """A checker that refuses the reference itself refuses everything, and its score says nothing."""
+    if not right.differs:
+        return []
+    detail = f"it is refused where it stands for the kernel ({right.status}): {right.detail}"
+    return [replace(right.result(), fate=Fate.BROKEN, status=None, detail=detail)]
 
 
 class _StandIn:
     """What the test file calls as the kernel."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_place: dict[str, int]) -> None:
+        self._in_place = in_place
         self.decoy: Decoy | None = None
 
     def __call__(self, **arguments: Any) -> Any:
+        """The decoy's results, those that the op promises in place written there: its fault is another."""
         assert self.decoy is not None
-        return self.decoy.function(**arguments)
+        result = self.decoy.function(**arguments)
+        for name, index in self._in_place.items():
+            arguments[name].copy_(_sequence(result)[index])
+        return result
 
 
 class _Bench:
@@ -113,6 +131,7 @@ class _Bench:
         one, other = (test.holdouts(seed, quick) for seed in _OTHER_SEEDS)
         self.fixed = [*test.cases(quick), *test.telling(), *(case for case in one if case in other)]
         self._drawn = [case for case in (*one, *other) if case not in self.fixed]
+        self.varied: set[str] = set()  # parameters that were not their defaults in some case
 
     def further(self) -> Iterator[Any]:
         """Cases that reject nothing: some drawn ones, and odd sizes with every kind of values and other parameters."""
@@ -199,9 +218,11 @@ class _Bench:
     def _made(self, case: Any) -> tuple[dict[str, torch.Tensor], Any]:
         try:
             inputs: dict[str, torch.Tensor] = self._test.make_inputs(case, self._device, _SEED)
-            return inputs, self._test.exactly(inputs, case.parameters)
+            exact = self._test.exactly(inputs, case.parameters)
         except Exception as error:  # noqa: BLE001 - the author's code
             raise JudgeError(f"the op's own files fail on {case.name}: {type(error).__name__}: {error}") from error
+        self.varied |= {name for name, value in case.parameters.items() if value != self._job.parameters.get(name)}
+        return inputs, exact
 
     def _same(self, decoy: Decoy, got: Any, want: Any, inputs: dict[str, torch.Tensor], case: Any, exact: Any) -> bool:
         """Bit for bit; or in float64, where a sum in another order does not show, to twelve digits."""
