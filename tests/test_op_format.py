@@ -188,7 +188,7 @@ async def test_a_text_parameter_that_no_case_changes_lets_its_decoy_through(mix:
     spec = mix.spec.model_copy(update={"sweep": sweep.model_copy(update={"telling": telling})})
     result = await opcheck.check(Op(mix.folder, spec, mix.reference), judge)
     (through,) = [one for one in result.counted if one.fate is Fate.PASSED]
-    assert through.name == "mode as its default" and "no case has another mode" in through.detail
+    assert through.name == "mode as its default" and "none has another mode" in through.detail
 
 
 async def test_the_test_file_alone_tells_them_apart(mix: Op, tmp_path: Path) -> None:

@@ -90,14 +90,14 @@ def _look_further(bench: _Bench, trials: Sequence[_Trial]) -> None:
         if trial.differs:
             continue
         if not asked:
-            trial.case, trial.detail = "none", "equal on every listed case, and no further case could be made"
+            trial.case, trial.detail = "no case", "equal on every listed case, and no further case could be made"
         elif trial.decoy.parameter and trial.decoy.parameter not in bench.varied:
-            trial.case, trial.detail = "none", f"no case has another {trial.decoy.parameter} than its default"
+            trial.case, trial.detail = "no case", f"none has another {trial.decoy.parameter} than its default"
 
 
 def _refused(right: _Trial) -> list[DecoyResult]:
     """A checker that refuses the reference itself refuses everything, and its score says nothing."""
-    if not right.differs:
+    if right.fate is None:
         return []
     detail = f"it is refused where it stands for the kernel ({right.status}): {right.detail}"
     return [replace(right.result(), fate=Fate.BROKEN, status=None, detail=detail)]

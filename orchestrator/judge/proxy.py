@@ -95,13 +95,14 @@ class Proxy:
     def _exchange(
         self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], *, fill: int, mute: bool
     ) -> Exchange:
-        returned = self._candidate.call(inputs, parameters, self._seconds(inputs), fill=fill, mute=mute)
+        returned = self._candidate.call(inputs, parameters, self._seconds(inputs, parameters), fill=fill, mute=mute)
         plain_tensors(returned.results, self._device)
         return Exchange(inputs, parameters, returned, self._candidate.fetch(returned))
 
-    def _seconds(self, inputs: Mapping[str, torch.Tensor]) -> float:
-        """Shapes and dtypes not met before may compile a new specialization, which has a limit of its own."""
-        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs.values())
+    def _seconds(self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object]) -> float:
+        """What was not met before may compile a new specialization, which has a limit of its own."""
+        forms = tuple((tuple(tensor.shape), tensor.dtype, tensor.stride()) for tensor in inputs.values())
+        key = (forms, tuple(parameters.values()))
         compiles = self._compiles and key not in self._seen
         self._seen.add(key)
         return self._limits.call_s + (self._limits.compile_s if compiles else 0)
