@@ -228,7 +228,7 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
     terminal.say(why)
     executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
     try:
-        await opcheck.require(op, executor, settings.judge, workspaces)
+        terminal.say(await opcheck.require(op, executor, settings.judge))
         return await run_op(op, agent, executor, settings, workspaces, terminal)
     finally:
         await executor.close()

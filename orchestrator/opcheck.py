@@ -6,7 +6,6 @@ that fails it. What a decoy is, and what becomes of it, is the judge's.
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +14,8 @@ from orchestrator.config import JudgeSettings
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.ops import VALUES, Op
-from orchestrator.records import DecoyResult, Fate, Judging, OpCheck, OpCheckJob, to_json
-from orchestrator.tree import lay_out, os_errors
-
-_PACKAGE = Path(__file__).resolve().parent
+from orchestrator.records import DecoyResult, Fate, OpCheck, OpCheckJob
+from orchestrator.tree import lay_out
 
 
 async def check(op: Op, executor: Executor, *, quick: bool | None = None) -> OpCheck:
@@ -30,31 +27,12 @@ async def check(op: Op, executor: Executor, *, quick: bool | None = None) -> OpC
         return await executor.check_op(_job(op, folder, quick))
 
 
-async def require(op: Op, executor: Executor, settings: JudgeSettings, workspaces: Path) -> None:
-    """Raises UsageError unless every decoy of the op is rejected.
-
-    A check that passed is kept below `workspaces` and holds until the op's files, the judge's or its torch change: it
-    takes seconds, and a run may start often.
-    """
-    judging = await executor.start()
-    kept = workspaces / "checked" / f"{op.name}-{_key(op, judging, settings)}.json"
-    if kept.is_file():
-        return
+async def require(op: Op, executor: Executor, settings: JudgeSettings) -> str:
+    """The score, in one line, before a run. Raises UsageError unless every decoy of the op is rejected."""
     result = await check(op, executor, quick=settings.quick)
     if not result.passed:
-        raise UsageError(f"{_headline(result)}; `python -m orchestrator ops check {op.name}` says what to do")
-    with os_errors(f"write into {kept.parent}"):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(to_json(result), encoding="utf-8")
-
-
-def _key(op: Op, judging: Judging, settings: JudgeSettings) -> str:
-    """Of all that the result depends on."""
-    ours = sorted((_PACKAGE / "judge").rglob("*.py"))
-    files = [op.folder / "op.yaml", *([op.decoys] if op.decoys.is_file() else []), *ours]
-    parts = [*op.workspace_files().values(), *(path.read_bytes() for path in files)]
-    parts.append(repr((judging.device, settings.quick, sorted(judging.versions.items()))).encode())
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
+        raise UsageError(f"{headline(result)}; `python -m orchestrator ops check {op.name}` says what to do")
+    return headline(result)
 
 
 def _job(op: Op, folder: Path, quick: bool | None) -> OpCheckJob:
@@ -82,7 +60,7 @@ def _job(op: Op, folder: Path, quick: bool | None) -> OpCheckJob:
 def lines(result: OpCheck) -> list[str]:
     """The result for a person: the score, each decoy with the case that rejected it, and what did not count."""
     width = max((len(one.name) for one in result.decoys), default=0)
-    said = [_headline(result)]
+    said = [headline(result)]
     said += [f"  {one.name:<{width}}  {_how(one)}" for one in result.counted]
     if same := [one.name for one in result.decoys if one.fate is Fate.EQUIVALENT]:
         said.append(f"  not counted, equal to the reference on every case and on further ones: {', '.join(same)}")
@@ -97,7 +75,8 @@ def exit_code(results: Sequence[OpCheck]) -> int:
     return int(not all(result.passed for result in results))
 
 
-def _headline(result: OpCheck) -> str:
+def headline(result: OpCheck) -> str:
+    """The score, and the decoys for which the op is refused."""
     score = f"{result.op}: {result.rejected} of {len(result.counted)} decoys rejected in {result.seconds:.1f} s"
     failed = [one.name for one in result.counted if one.fate is not Fate.REJECTED]
     return f"{score} ({result.device})" + (f"; refused for {', '.join(failed)}" if failed else "")

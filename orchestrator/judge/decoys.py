@@ -353,6 +353,11 @@ def _narrowly(reference: Function, arguments: Arguments) -> Any:
 class _Rounding(TorchDispatchMode):  # type: ignore[misc]
     """Every float32 result of an operation is rounded to a half dtype."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Otherwise torch wraps what follows, and its first use imports torch's compiler: four seconds."""
+        return False
+
     def __init__(self, half: torch.dtype) -> None:
         super().__init__()
         self._half = half

@@ -59,6 +59,16 @@ class _Trial:
 def check(job: OpCheckJob, device: str, shown: str) -> OpCheck:
     """The fate of every decoy of the op. `device` is cpu or cuda, `shown` how the result names it."""
     begun = time.perf_counter()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # thousands of small operations: threads would only wait for each other
+    try:
+        results = _fates(job, device)
+    finally:
+        torch.set_num_threads(threads)
+    return OpCheck(job.op, shown, results, round(time.perf_counter() - begun, 3))
+
+
+def _fates(job: OpCheckJob, device: str) -> tuple[DecoyResult, ...]:
     stand_in = _StandIn(job.in_place)
     kernel = ModuleType(job.module)
     setattr(kernel, job.function, stand_in)
@@ -70,8 +80,8 @@ def check(job: OpCheckJob, device: str, shown: str) -> OpCheck:
             bench.ask(case, [trial for trial in (right, *trials) if trial.fate is None])
         _look_further(bench, trials)
         broken = bench.promises_broken() or _refused(right)
-    results = [*broken, *(_as_declared(trial.result(), job.equivalent) for trial in trials)]
-    return OpCheck(job.op, shown, (*results, *_undeclarable(job, trials)), round(time.perf_counter() - begun, 3))
+    results = (_as_declared(trial.result(), job.equivalent) for trial in trials)
+    return (*broken, *results, *_undeclarable(job, trials))
 
 
 def _all_decoys(job: OpCheckJob, test: ModuleType) -> list[Decoy]:
