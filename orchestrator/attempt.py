@@ -112,6 +112,7 @@ def _job(op: Op, settings: JudgeSettings, folder: Path) -> Job:
         skip=settings.skip_checks,
         first_failure=settings.first_failure,
         limits=settings.limits,
+        in_place=op.spec.in_place,
     )
 
 

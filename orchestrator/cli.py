@@ -20,7 +20,7 @@ from orchestrator.errors import OrchestratorError, UsageError
 if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.ops import Op
-    from orchestrator.records import Run
+    from orchestrator.records import OpCheck, Run
     from orchestrator.redteam.entries import Entry
     from orchestrator.redteam.score import Score
     from orchestrator.terminal import Terminal
@@ -166,13 +166,35 @@ def redteam_judge(
     raise typer.Exit(_redteam(_settings(config, override, given), only, sample, layer, jobs, as_json=json))
 
 
-@app.command("ops")
-def list_ops() -> None:
-    """List the ops there are."""
+ops_app = typer.Typer(rich_markup_mode=None, subcommand_metavar="COMMAND [ARGS]...")
+app.add_typer(ops_app, name="ops")
+
+
+@ops_app.callback(invoke_without_command=True)
+def list_ops(context: typer.Context) -> None:
+    """List the ops there are; `ops check` checks their checkers."""
     from orchestrator import ops
 
-    for name in ops.names(_ops_root()):
-        typer.echo(f"{name:<24} {ops.load(name, _ops_root()).spec.title}")
+    if context.invoked_subcommand is None:
+        for name in ops.names(_ops_root()):
+            typer.echo(f"{name:<24} {ops.load(name, _ops_root()).spec.title}")
+
+
+@ops_app.command("check")
+def check_ops(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAMES]", help="Ops. [default: all]")] = None,
+    device: _Device = None,
+    quick: _Quick = None,
+    config: _Config = None,
+    override: _Override = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Try each op's checker on decoys: wrong kernels made from its reference, all of which must be rejected.
+
+    Exit code 0 when they are, 1 when one is let through.
+    """
+    settings = _settings(config, override, {"judge": {"device": device, "quick": quick}})
+    raise typer.Exit(_check_ops(names or [], settings, as_json=json))
 
 
 @app.command("doctor")
@@ -251,6 +273,7 @@ def _run(name: str, settings: Settings, workspaces: Path, *, dry_run: bool, as_j
 
 
 async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
+    from orchestrator import opcheck
     from orchestrator.agents.choose import choose
     from orchestrator.executors.local import LocalExecutor
     from orchestrator.loop import run_op
@@ -265,6 +288,7 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
     terminal.say(why)
     executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
     try:
+        terminal.say(await opcheck.require(op, executor, settings.judge))
         return await run_op(op, agent, executor, settings, workspaces, terminal)
     finally:
         await executor.close()
@@ -292,6 +316,37 @@ def _verify(names: list[str], op_name: str, settings: Settings, scripts: Path | 
         typer.echo(verify.to_json(results))
     terminal.say(verify.summary(results, folder))
     return verify.exit_code(results)
+
+
+def _check_ops(names: list[str], settings: Settings, *, as_json: bool) -> int:
+    from orchestrator import opcheck, ops, records
+
+    chosen = [ops.load(name, _ops_root()) for name in names or ops.names(_ops_root())]
+    try:
+        results = asyncio.run(_check_ops_on(chosen, settings, quiet=as_json))
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        return 130
+    if as_json:
+        typer.echo(records.to_json(results))
+    return opcheck.exit_code(results)
+
+
+async def _check_ops_on(chosen: list[Op], settings: Settings, *, quiet: bool) -> tuple[OpCheck, ...]:
+    from orchestrator import opcheck, verify
+    from orchestrator.executors.local import LocalExecutor
+
+    results = []
+    with verify.judge_log() as log:
+        executor = LocalExecutor(settings.judge.device, log)
+        try:
+            for op in chosen:
+                results.append(await opcheck.check(op, executor, quick=settings.judge.quick))
+                if not quiet:
+                    typer.echo("\n".join(opcheck.lines(results[-1])))
+        finally:
+            await executor.close()
+    return tuple(results)
 
 
 async def _verify_on(

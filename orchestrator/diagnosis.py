@@ -82,9 +82,7 @@ def _parameter_ignored(failed: Sequence[CaseResult], passed: Sequence[CaseResult
     for name in failed[0].parameters:
         usual = {case.parameters.get(name) for case in passed}
         if len(usual) == 1 and not usual & {case.parameters.get(name) for case in failed}:
-            return (
-                f"Only cases with another {name} than {usual.pop():g} fail: the kernel seems to ignore the parameter."
-            )
+            return f"Only cases with another {name} than {usual.pop()} fail: the kernel seems to ignore the parameter."
     return ""
 
 

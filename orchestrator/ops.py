@@ -9,15 +9,36 @@ from __future__ import annotations
 import ast
 import difflib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from orchestrator import resources
 from orchestrator.errors import UsageError
+from orchestrator.records import Parameter
 
 Dtype = Literal["float32", "float16", "bfloat16"]
+IntegerDtype = Literal["int32", "int64"]
+# Kinds of values that tell; the last two are not values but places in memory, of inputs that are `strided`.
+Values = Literal[
+    "rows",
+    "columns",
+    "offset",
+    "zero_row",
+    "nan",
+    "inf",
+    "masked",
+    "masked_row",
+    "low",
+    "large",
+    "peak",
+    "sliced",
+    "transposed",
+]
+VALUES: tuple[str, ...] = get_args(Values)
+_LAYOUTS = {"sliced", "transposed"}
+Size = Annotated[int, Field(ge=0)]  # 0: an empty input, for which an empty result is to come back
 Positive = Annotated[int, Field(gt=0)]
 Expression = Annotated[str, Field(min_length=1)]
 
@@ -27,17 +48,48 @@ class _Strict(BaseModel):
 
 
 class Input(_Strict):
-    """A tensor argument: standard normal values, times the case's scale where `scaled`. It has the case's dtype."""
+    """A tensor argument. A size of its shape is a dim, or arithmetic over dims.
 
-    shape: tuple[str, ...]
+    Floats are standard normal, times the case's scale where `scaled`, of the case's dtype unless `dtype` fixes another.
+    Integers have a `range`, from its first to before its second. One that is `strided` need not be contiguous.
+    """
+
+    shape: tuple[Expression, ...]
+    dtype: Dtype | IntegerDtype | None = None
+    range: tuple[int | Expression, int | Expression] | None = None
     scaled: bool = False
+    strided: bool = False
+
+    @property
+    def integer(self) -> bool:
+        """Whether it holds integers."""
+        return self.range is not None
+
+    @model_validator(mode="after")
+    def _integers_have_a_range(self) -> Input:
+        if (self.dtype in get_args(IntegerDtype)) != self.integer:
+            raise ValueError("an input with an integer dtype needs a range, such as [0, N], and no other has one")
+        if self.integer and self.scaled:
+            raise ValueError("an integer input cannot be scaled")
+        return self
 
 
 class Output(_Strict):
-    """A result; its dtype is that of the input named by `dtype_of`."""
+    """A result; its dtype is that of the input named by `dtype_of`, or `dtype`.
 
-    shape: tuple[str, ...]
-    dtype_of: str
+    With `in_place` it is written into that input, which is returned: the tensor that was passed.
+    """
+
+    shape: tuple[Expression, ...]
+    dtype_of: str | None = None
+    dtype: Dtype | None = None
+    in_place: str | None = None
+
+    @model_validator(mode="after")
+    def _one_dtype(self) -> Output:
+        if (self.dtype_of is None) == (self.dtype is None):
+            raise ValueError("an output has either dtype_of, the name of an input, or dtype")
+        return self
 
 
 class Tolerance(_Strict):
@@ -48,11 +100,15 @@ class Tolerance(_Strict):
 
 
 class Telling(_Strict):
-    """Cases with values that expose plausible but wrong kernels: each kind, each other parameter, for every dtype."""
+    """Cases with values that expose plausible but wrong kernels: each kind, each other parameter, for every dtype.
+
+    All at `shape`; kinds named in `elsewhere` also at the shape given there.
+    """
 
     shape: tuple[Positive, ...]
-    values: tuple[Literal["rows", "columns", "offset", "zero_row", "nan", "inf"], ...] = ()
-    parameters: dict[str, float] = {}
+    values: tuple[Values, ...] = ()
+    parameters: dict[str, Parameter] = {}
+    elsewhere: dict[Values, tuple[Positive, ...]] = {}
 
 
 class Holdout(_Strict):
@@ -60,14 +116,14 @@ class Holdout(_Strict):
 
     count: Annotated[int, Field(ge=0)] = 0
     ranges: dict[str, tuple[int, int]] = {}
-    parameters: dict[str, tuple[float, ...]] = {}
-    always: tuple[tuple[Positive, ...], ...] = ()
+    parameters: dict[str, tuple[Parameter, ...]] = {}
+    always: tuple[tuple[Size, ...], ...] = ()
 
 
 class Sweep(_Strict):
     """Every shape with every dtype and scale; `quick` bounds the dims of the subset for machines without a GPU."""
 
-    shapes: Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
+    shapes: Annotated[tuple[tuple[Size, ...], ...], Field(min_length=1)]
     dtypes: Annotated[tuple[Dtype, ...], Field(min_length=1)]
     scales: Annotated[tuple[float, ...], Field(min_length=1)]
     quick: dict[str, Positive]
@@ -92,8 +148,8 @@ class OpSpec(_Strict):
     entry: str
     dims: tuple[str, ...]
     inputs: dict[str, Input]
-    parameters: dict[str, float] = {}
-    outputs: dict[str, Output]
+    parameters: dict[str, Parameter] = {}
+    outputs: Annotated[dict[str, Output], Field(min_length=1)]
     semantics: str
     constraints: tuple[str, ...]
     sweep: Sweep
@@ -101,6 +157,7 @@ class OpSpec(_Strict):
     precision: Annotated[float, Field(ge=1)]
     bench: Bench
     host_operations: tuple[str, ...] = ()
+    equivalent_decoys: dict[str, str] = {}
 
     @property
     def function(self) -> str:
@@ -117,16 +174,25 @@ class OpSpec(_Strict):
         """Name of the reference function in reference.py."""
         return f"{self.name}_ref"
 
+    @property
+    def in_place(self) -> dict[str, int]:
+        """Inputs that the entry overwrites, and the number of the result that is then in them."""
+        return {one.in_place: at for at, one in enumerate(self.outputs.values()) if one.in_place is not None}
+
     @model_validator(mode="after")
     def _dims_are_known(self) -> OpSpec:
         known = set(self.dims)
-        for name, shape in {**_shapes(self.inputs), **_shapes(self.outputs)}.items():
-            if unknown := set(shape) - known:
-                raise ValueError(f"{name}: shape uses {sorted(unknown)}; dims are {list(self.dims)}")
-        telling = [self.sweep.telling.shape] if self.sweep.telling else []
-        for sizes in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes):
-            if len(sizes) != len(self.dims):
-                raise ValueError(f"shape {list(sizes)} does not have the {len(self.dims)} dims {list(self.dims)}")
+        sizes = {f"inputs.{name}": (*one.shape, *(one.range or ())) for name, one in self.inputs.items()}
+        sizes |= {f"outputs.{name}": one.shape for name, one in self.outputs.items()}
+        for name, expressions in sizes.items():
+            used = {word for expression in expressions for word in _words(expression, name)}
+            if unknown := used - known:
+                raise ValueError(f"{name} uses {sorted(unknown)}; dims are {list(self.dims)}")
+        told = self.sweep.telling
+        telling = [told.shape, *told.elsewhere.values()] if told else []
+        for shape in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes):
+            if len(shape) != len(self.dims):
+                raise ValueError(f"shape {list(shape)} does not have the {len(self.dims)} dims {list(self.dims)}")
         return self
 
     @model_validator(mode="after")
@@ -139,8 +205,24 @@ class OpSpec(_Strict):
         for where, names_ in (("holdout", self.sweep.holdout.parameters), ("telling", telling)):
             if bad := set(names_) - set(self.parameters):
                 raise ValueError(f"sweep.{where}.parameters: {sorted(bad)} are no parameters")
-        if bad := {output.dtype_of for output in self.outputs.values()} - set(self.inputs):
-            raise ValueError(f"outputs: dtype_of {sorted(bad)} names no input")
+        drawn = self.sweep.holdout
+        if drawn.count and (unbounded := sorted(set(self.dims) - set(drawn.ranges))):
+            raise ValueError(f"sweep.holdout.ranges: no range for {unbounded}, and {drawn.count} cases are to be drawn")
+        kinds = set(self.sweep.telling.values) if self.sweep.telling else set()
+        if kinds & _LAYOUTS and not any(one.strided for one in self.inputs.values()):
+            raise ValueError(f"sweep.telling.values: {sorted(kinds & _LAYOUTS)} need an input with strided: true")
+        return self
+
+    @model_validator(mode="after")
+    def _outputs_name_inputs(self) -> OpSpec:
+        for name, output in self.outputs.items():
+            for key, given in (("dtype_of", output.dtype_of), ("in_place", output.in_place)):
+                if given is not None and given not in self.inputs:
+                    raise ValueError(f"outputs.{name}: {key} {given!r} names no input; inputs are {list(self.inputs)}")
+            if output.in_place is not None and self.inputs[output.in_place].strided:
+                raise ValueError(f"outputs.{name}: in place of {output.in_place!r}, which may not be strided then")
+            if output.in_place is not None and self.inputs[output.in_place].shape != output.shape:
+                raise ValueError(f"outputs.{name}: in place of {output.in_place!r}, whose shape is another one")
         return self
 
     @model_validator(mode="after")
@@ -157,14 +239,22 @@ class OpSpec(_Strict):
     @model_validator(mode="after")
     def _expressions_are_arithmetic(self) -> OpSpec:
         for expression in (self.bench.bytes, self.bench.flops):
-            used = {node.id for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)}
+            used = _words(expression, "bench")
             if unknown := used - {*self.dims, "itemsize"}:
                 raise ValueError(f"bench: {expression!r} uses {sorted(unknown)}; allowed are the dims and itemsize")
         return self
 
 
-def _shapes(tensors: dict[str, Input] | dict[str, Output]) -> dict[str, tuple[str, ...]]:
-    return {name: tensor.shape for name, tensor in tensors.items()}
+def _words(expression: str | int, where: str) -> set[str]:
+    """The names that arithmetic uses. Raises ValueError for anything else: it is written into files that are run."""
+    allowed = (ast.Expression, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Name, ast.Load, ast.Constant)
+    try:
+        nodes = list(ast.walk(ast.parse(str(expression), mode="eval")))
+    except SyntaxError:
+        raise ValueError(f"{where}: {expression!r} is no arithmetic such as '2 * N'") from None
+    if wrong := [node for node in nodes if not isinstance(node, allowed)]:
+        raise ValueError(f"{where}: {expression!r} is no plain arithmetic: {ast.unparse(wrong[0])}")
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 class Op:
@@ -185,11 +275,21 @@ class Op:
         """The folder of recorded replies; it need not exist."""
         return self.folder / "recorded"
 
+    @property
+    def decoys(self) -> Path:
+        """The op's own decoys; it need not exist."""
+        return self.folder / "decoys.py"
+
+    @property
+    def _makes_inputs(self) -> bool:
+        """Whether reference.py has a last word on the inputs."""
+        return any(isinstance(node, ast.FunctionDef) and node.name == "make_inputs" for node in _body(self.reference))
+
     def workspace_files(self) -> dict[str, bytes]:
         """The baseline of a workspace: four files that stand alone, by name."""
         environment = resources.environment(resources.templates())
         rendered = {
-            name: environment.get_template(f"{name}.j2").render(op=self.spec)
+            name: environment.get_template(f"{name}.j2").render(op=self.spec, makes_inputs=self._makes_inputs)
             for name in ("SPEC.md", "test_correctness.py", "bench.py")
         }
         return {name: text.encode() for name, text in {**rendered, "ref.py": self.reference}.items()}
@@ -227,12 +327,16 @@ def _read_spec(path: Path) -> OpSpec:
         raise UsageError(f"{path} cannot be read: {error}") from error
 
 
+def _body(source: str) -> list[ast.stmt]:
+    return ast.parse(source).body
+
+
 def _read_reference(path: Path, function: str) -> str:
     try:
         source = path.read_text(encoding="utf-8")
-        tree = ast.parse(source)
+        body = _body(source)
     except (OSError, UnicodeDecodeError, SyntaxError) as error:
         raise UsageError(f"{path} cannot be read as Python: {error}") from error
-    if not any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree.body):
+    if not any(isinstance(node, ast.FunctionDef) and node.name == function for node in body):
         raise UsageError(f"{path} defines no function {function}; the op's reference must have that name")
     return source

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
+Parameter: TypeAlias = bool | int | float | str  # what an entry takes beside tensors
 
 
 class Record:
@@ -85,7 +86,7 @@ class CaseResult(Record):
     scale: float
     holdout: bool
     status: Status
-    parameters: dict[str, float] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
     max_abs: float | None = None
     max_rel: float | None = None
     wrong: int = 0  # elements outside the tolerance
@@ -197,12 +198,82 @@ class Job(Record):
     kernel: str  # file name
     function: str
     arguments: tuple[str, ...]  # the entry's tensors, in order
-    parameters: dict[str, float]  # its other parameters and their defaults
+    parameters: dict[str, Parameter]  # its other parameters and their defaults
     quick: bool | None = None  # None: quick without a GPU, full with one
     seed: int | None = None  # None: a fresh one
     skip: tuple[str, ...] = ()  # checks switched off, by name; the report names them
     first_failure: bool = False  # stop the sweep at the first case that fails
     limits: Limits = field(default_factory=Limits)
+    in_place: dict[str, int] = field(default_factory=dict)  # inputs that the op has overwritten: by which result
+
+
+@dataclass(frozen=True)
+class OpCheckJob(Record):
+    """An op whose own checker is to be checked: a folder with its test files and, where it has one, its decoys.py."""
+
+    folder: str  # absolute
+    op: str
+    module: str  # of the kernel file, which does not exist
+    function: str
+    reference: str  # name of the function in ref.py
+    inputs: dict[str, tuple[str, ...]]  # shapes
+    outputs: dict[str, tuple[str, ...]]
+    output_dtypes: dict[str, str]  # a dtype, or the input that has it
+    integers: tuple[str, ...]  # inputs that hold integers
+    strided: tuple[str, ...]  # inputs that need not be contiguous
+    in_place: dict[str, int]  # inputs that are overwritten: by which result
+    dtypes: tuple[str, ...]
+    parameters: dict[str, Parameter]
+    values: tuple[str, ...]  # kinds of values that the test file can make
+    equivalent: dict[str, str]  # decoys that the op's author declares equal to the reference, and why
+    quick: bool | None = None  # None: quick without a GPU, full with one
+
+
+class Fate(StrEnum):
+    """What became of a decoy."""
+
+    REJECTED = "rejected"
+    EQUIVALENT = "equivalent"  # on every case, and on further ones, it is the reference itself
+    DECLARED = "declared equivalent"  # by the op's author, with a reason
+    PASSED = "let through"
+    BROKEN = "broken"  # it raises, or what was declared of it is not so
+
+
+@dataclass(frozen=True)
+class DecoyResult(Record):
+    """What became of one decoy, and by which case."""
+
+    name: str
+    about: str  # the fault that it stands for
+    fate: Fate
+    case: str = ""
+    status: Status | None = None  # how that case rejected it
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class OpCheck(Record):
+    """Whether an op's checker rejects every decoy."""
+
+    op: str
+    device: str
+    decoys: tuple[DecoyResult, ...]
+    seconds: float
+
+    @property
+    def counted(self) -> tuple[DecoyResult, ...]:
+        """The decoys that differ from the reference."""
+        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED))
+
+    @property
+    def rejected(self) -> int:
+        """How many of those were rejected."""
+        return sum(one.fate is Fate.REJECTED for one in self.decoys)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every decoy that is not the reference itself is rejected, and there is one."""
+        return 0 < self.rejected == len(self.counted)
 
 
 @dataclass(frozen=True)

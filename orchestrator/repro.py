@@ -40,6 +40,7 @@ def script(op: Op, kernel: bytes, report: Report) -> str | None:
     return environment.get_template("repro.py.j2").render(
         function=op.spec.function,
         reference_function=op.spec.reference,
+        in_place=op.spec.in_place,
         module=op.spec.kernel_name.removesuffix(".py"),
         kernel_file=op.spec.kernel_name,
         kernel=kernel.decode("utf-8", "replace"),

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from orchestrator.ops import OpSpec
-from orchestrator.records import Finding, Status
+from orchestrator.records import Finding, Parameter, Status
 from orchestrator.source import FunctionNode, Source, read
 from orchestrator.text import printable
 
@@ -37,7 +37,7 @@ def _entry(source: Source, name: str) -> FunctionNode | None:
     return max(found, key=lambda node: node.lineno, default=None)
 
 
-def _problems(arguments: ast.arguments, inputs: Sequence[str], parameters: dict[str, float]) -> Iterator[str]:
+def _problems(arguments: ast.arguments, inputs: Sequence[str], parameters: dict[str, Parameter]) -> Iterator[str]:
     """Why a call by position or by name fails, or means something else, one reason at a time."""
     wanted = [*inputs, *parameters]
     positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
@@ -55,9 +55,9 @@ def _problems(arguments: ast.arguments, inputs: Sequence[str], parameters: dict[
         yield f"{_named(sorted(extra))} required, and the op does not pass {'them' if len(extra) > 1 else 'it'}"
     for name, value in parameters.items():
         if name not in defaults:
-            yield f"{name} has no default, the op's is {value:g}"
+            yield f"{name} has no default, the op's is {value!r}"
         elif (own := _constant(defaults[name])) is not None and own != value:
-            yield f"{name} defaults to {own:g}, the op's default is {value:g}"
+            yield f"{name} defaults to {own!r}, the op's default is {value!r}"
 
 
 def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
@@ -70,13 +70,15 @@ def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
     return {argument.arg: default for argument, default in pairs if default is not None}
 
 
-def _constant(node: ast.expr) -> float | None:
-    """A default written as a number; another expression is not followed."""
+def _constant(node: ast.expr) -> Parameter | None:
+    """A default written as a literal; another expression is not followed."""
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-    return float(value) if type(value) in (int, float) and abs(value) < 1e300 else None
+    if isinstance(value, int | float) and not abs(value) < 1e300:
+        return None
+    return value if isinstance(value, bool | int | float | str) else None
 
 
 def _named(names: Sequence[str]) -> str:

@@ -32,6 +32,7 @@ def test_the_main_command(tmp_path: Path) -> None:
     assert "\x1b" not in result.stdout, "no terminal, no control codes"
     (decision,) = (tmp_path / "workspaces" / "runs").glob("*/DECISION.md")
     assert decision.read_text().startswith("# UNMEASURED: RMSNorm")
+    assert lines[1].startswith("rmsnorm: 30 of 30 decoys rejected in "), "the op's own checker is checked first"
 
 
 def test_json_is_the_record_and_nothing_else(tmp_path: Path) -> None:

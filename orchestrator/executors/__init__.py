@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from orchestrator.records import Job, Judging, Report
+from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report
 
 
 class Executor(Protocol):
@@ -16,6 +16,10 @@ class Executor(Protocol):
 
     async def judge(self, job: Job) -> Report:
         """The verdict on one attempt. Raises JudgeError when there can be none and the candidate is not the reason."""
+        ...
+
+    async def check_op(self, job: OpCheckJob) -> OpCheck:
+        """Whether the op's own checker rejects every decoy. Raises JudgeError."""
         ...
 
     async def close(self) -> None:

@@ -17,10 +17,11 @@ from typing import IO
 
 from orchestrator.errors import JudgeError
 from orchestrator.judge import channel
-from orchestrator.records import Job, Judging, Report, from_json, to_json
+from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report, from_json, to_json
 from orchestrator.text import printable
 
 _START_S = 120  # importing torch from a cold disk
+_CHECK_S = 600  # all decoys of an op
 _SLACK_S = 60  # for the reference and the judge's own work, beyond what the candidate may take
 _KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CC")
 _KEPT_FOR_GCC = ("LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH")  # Triton compiles its launchers
@@ -77,6 +78,12 @@ class LocalExecutor:
                     raise JudgeError(f"the judge died twice on one attempt: {gone}") from gone
         raise AssertionError("unreachable")
 
+    async def check_op(self, job: OpCheckJob) -> OpCheck:
+        """What becomes of the op's decoys. They are ours: a judge that dies of them is not asked again."""
+        await self.start()
+        answer = await self._asked({"op": to_json(job, indent=None)}, _CHECK_S)
+        return from_json(OpCheck, str(answer["check"]))
+
     async def close(self) -> None:
         """End the judge; its fork server and any candidate die with it."""
         process, self._process = self._process, None
@@ -89,16 +96,20 @@ class LocalExecutor:
             sock.close()
 
     async def _ask(self, job: Job) -> Report:
-        assert self._sock is not None
-        try:
-            channel.send(self._sock, {"job": to_json(job, indent=None)})
-        except channel.ChannelClosed as error:
-            raise _JudgeGone(str(error)) from error
-        answer = await self._receive(job.limits.total_s + job.limits.compile_s + _SLACK_S)
+        seconds = job.limits.total_s + job.limits.compile_s + _SLACK_S
+        answer = await self._asked({"job": to_json(job, indent=None)}, seconds)
         report = from_json(Report, str(answer["report"]))
         if report.nonce != job.nonce:
             raise JudgeError("the judge answered another job than the one it was given")
         return report
+
+    async def _asked(self, message: channel.Message, seconds: float) -> channel.Message:
+        assert self._sock is not None
+        try:
+            channel.send(self._sock, message)
+        except channel.ChannelClosed as error:
+            raise _JudgeGone(str(error)) from error
+        return await self._receive(seconds)
 
     async def _receive(self, seconds: float) -> channel.Message:
         assert self._sock is not None

@@ -20,7 +20,7 @@ import torch
 
 from orchestrator.judge import channel, sandbox
 from orchestrator.judge.forkserver import Child, Exit, ForkServer
-from orchestrator.judge.memory import Arena, Slot, slots, tensor_in, torch_dtype
+from orchestrator.judge.memory import Arena, Form, Slot, form_of, slots, tensor_in, torch_dtype
 from orchestrator.judge.sandbox import Confinement
 from orchestrator.judge.ways import Way
 from orchestrator.records import Limits, SandboxPiece, Status
@@ -109,8 +109,8 @@ class Candidate:
         launched (`specializations`, in the interpreter)."""
         return self._ask({"do": "final"}, self._limits.call_s, "final comparison")
 
-    def warm(self, inputs: Mapping[str, tuple[tuple[int, ...], str]], parameters: Mapping[str, object]) -> None:
-        """Have everything compiled that a call on such shapes and dtypes launches; nothing runs."""
+    def warm(self, inputs: Mapping[str, object], parameters: Mapping[str, object]) -> None:
+        """Have everything compiled that a call on such shapes, strides and dtypes launches; nothing runs."""
         message: channel.Message = {"do": "warm", "inputs": dict(inputs), "parameters": dict(parameters)}
         self._ask(message, self._limits.call_s + self._limits.compile_s, "compiling")
 
@@ -185,7 +185,9 @@ class Candidate:
 
     def _describe(self, results: Sequence[Mapping[str, Any]]) -> list[Slot]:
         try:
-            wanted = [(tuple(int(size) for size in one["shape"]), torch_dtype(one["dtype"])) for one in results]
+            wanted: list[Form] = [
+                (tuple(int(size) for size in one["shape"]), torch_dtype(one["dtype"]), None) for one in results
+            ]
         except (KeyError, TypeError, ValueError) as error:
             raise self._forged("its description of the results is malformed") from error
         placed, total = slots(wanted)
@@ -196,7 +198,7 @@ class Candidate:
         return placed
 
     def _slots(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, Slot]:
-        placed, total = slots([(tuple(tensor.shape), tensor.dtype) for tensor in inputs.values()], ZONE)
+        placed, total = slots([form_of(tensor) for tensor in inputs.values()], ZONE)
         if total > self._inputs.nbytes:
             raise ValueError(
                 f"the case's inputs take {total} bytes and the shared buffer has {self._inputs.nbytes}; "

@@ -28,17 +28,25 @@ _PAGE = 2 << 20
 
 @dataclass(frozen=True)
 class Slot:
-    """A contiguous tensor within an arena, with `zone` bytes of nothing on either side. JSON-able by `vars`."""
+    """A tensor within an arena, with `zone` bytes of nothing on either side. JSON-able by `vars`."""
 
     offset: int
     shape: tuple[int, ...]
     dtype: str
     zone: int = 0
+    strides: tuple[int, ...] | None = None  # None: contiguous
 
     @property
     def nbytes(self) -> int:
-        """Size of the tensor in bytes."""
-        return int(math.prod(self.shape) * torch_dtype(self.dtype).itemsize)
+        """Bytes from the tensor's first to its last element."""
+        return int(self.span * torch_dtype(self.dtype).itemsize)
+
+    @property
+    def span(self) -> int:
+        """Elements from the tensor's first to its last, those between its rows included."""
+        if self.strides is None or not math.prod(self.shape):
+            return int(math.prod(self.shape))
+        return 1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
 
 
 def torch_dtype(name: str) -> torch.dtype:
@@ -49,11 +57,27 @@ def torch_dtype(name: str) -> torch.dtype:
     return dtype
 
 
-def slots(tensors: Sequence[tuple[tuple[int, ...], torch.dtype]], zone: int = 0) -> tuple[list[Slot], int]:
-    """Places for tensors of these shapes and dtypes, one after the other, and the bytes they take together."""
+Form = tuple[tuple[int, ...], torch.dtype, tuple[int, ...] | None]  # shape, dtype, strides unless contiguous
+
+
+def form_of(tensor: torch.Tensor) -> Form:
+    """What a place for a tensor must be like."""
+    return tuple(tensor.shape), tensor.dtype, None if tensor.is_contiguous() else tensor.stride()
+
+
+def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides; of one with gaps between its rows too, which clone() would close."""
+    if tensor.is_contiguous():
+        return tensor.clone()
+    copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    return copy.copy_(tensor)
+
+
+def slots(forms: Sequence[Form], zone: int = 0) -> tuple[list[Slot], int]:
+    """Places for tensors of these forms, one after the other, and the bytes they take together."""
     placed, end = [], 0
-    for shape, dtype in tensors:
-        slot = Slot(end + zone, tuple(shape), str(dtype).removeprefix("torch."), zone)
+    for shape, dtype, strides in forms:
+        slot = Slot(end + zone, tuple(shape), str(dtype).removeprefix("torch."), zone, strides)
         placed.append(slot)
         end = -(-(slot.offset + slot.nbytes + zone) // ALIGNMENT) * ALIGNMENT
     return placed, end
@@ -61,13 +85,25 @@ def slots(tensors: Sequence[tuple[tuple[int, ...], torch.dtype]], zone: int = 0)
 
 def tensor_in(region: torch.Tensor, slot: Slot) -> torch.Tensor:
     """The tensor of a slot within its region. They share storage, so the zones lie beside it for whoever strays."""
-    data = region[slot.zone : slot.zone + slot.nbytes]
-    return data.view(torch_dtype(slot.dtype)).view(slot.shape) if slot.nbytes else _empty(region, slot)
+    if not slot.nbytes:
+        return _empty(region, slot)
+    data = region[slot.zone : slot.zone + slot.nbytes].view(torch_dtype(slot.dtype))
+    return data.view(slot.shape) if slot.strides is None else data.as_strided(slot.shape, slot.strides)
 
 
 def zones_in(region: torch.Tensor, slot: Slot) -> tuple[torch.Tensor, torch.Tensor]:
     """The bytes before and after the tensor."""
     return region[: slot.zone], region[slot.zone + slot.nbytes :]
+
+
+def gaps_in(region: torch.Tensor, slot: Slot) -> torch.Tensor:
+    """The bytes between the tensor's rows that are none of its elements."""
+    data = region[slot.zone : slot.zone + slot.nbytes]
+    if slot.strides is None or not slot.nbytes:
+        return data[:0]
+    foreign = torch.ones(slot.span, dtype=torch.bool, device=region.device)
+    foreign.as_strided(slot.shape, slot.strides).fill_(False)
+    return data.view(slot.span, -1)[foreign]
 
 
 def _empty(region: torch.Tensor, slot: Slot) -> torch.Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from orchestrator.judge.candidate import Candidate, Returned
 from orchestrator.judge.checks import Call, CallCheck
 from orchestrator.judge.checks.contract import plain_tensors
+from orchestrator.judge.memory import copy_of, tensor_in
 from orchestrator.judge.ways import Way
 from orchestrator.records import Job
 
@@ -32,6 +33,7 @@ class Exchange:
     parameters: Mapping[str, object]
     returned: Returned
     results: tuple[torch.Tensor, ...]
+    written: Mapping[str, torch.Tensor] = field(default_factory=dict)  # what the op's in-place inputs hold afterwards
 
     @property
     def value(self) -> torch.Tensor | tuple[torch.Tensor, ...]:
@@ -47,6 +49,7 @@ class Proxy:
         self._signature = _signature(job)
         self._device = device
         self._limits = job.limits
+        self.in_place = job.in_place
         self._checks = checks
         self._compiles = device != "cpu"  # Triton's interpreter has nothing to compile
         self._seen: set[tuple[object, ...]] = set()
@@ -60,19 +63,21 @@ class Proxy:
         parameters = {name: value for name, value in arguments.items() if name not in inputs}
         self.last = self.ask(inputs, parameters)
         self.calls += 1
+        for name, now in self.last.written.items():
+            inputs[name].copy_(now)  # as the caller of the kernel would find it
         return self.last.value
 
     def ask(
         self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], *, fill: int = FILL
     ) -> Exchange:
         """One call with all its checks."""
-        before = {name: tensor.clone() for name, tensor in inputs.items()}
+        before = {name: copy_of(tensor) for name, tensor in inputs.items()}
         exchange = self._exchange(before, parameters, fill=fill)
         regions = self._candidate.regions(inputs)
-        call = Call(before, regions, fill, exchange.results, exchange.returned.evidence)
+        call = Call(before, regions, fill, exchange.results, exchange.returned.evidence, self.in_place)
         for check in self._checks:
             check(call)
-        return exchange
+        return replace(exchange, written={name: tensor_in(*regions[name]).clone() for name in self.in_place})
 
     def ask_in(self, way: Way, exchange: Exchange) -> Exchange:
         """The same call, made in another way. Its result is not checked: it is not the kernel's usual call."""
@@ -104,14 +109,15 @@ class Proxy:
     def _exchange(
         self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], *, fill: int, way: Way = Way.PLAIN
     ) -> Exchange:
-        seconds = self._seconds(inputs, way)
+        seconds = self._seconds(inputs, parameters, way)
         returned = self._candidate.call(inputs, parameters, seconds, fill=fill, way=way)
         plain_tensors(returned.results, self._device)
         return Exchange(inputs, parameters, returned, self._candidate.fetch(returned))
 
-    def _seconds(self, inputs: Mapping[str, torch.Tensor], way: Way) -> float:
-        """Shapes and dtypes not met before may compile a new specialization, which has a limit of its own."""
-        key = (way, *((tuple(tensor.shape), tensor.dtype) for tensor in inputs.values()))
+    def _seconds(self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], way: Way) -> float:
+        """What was not met before may compile a new specialization, which has a limit of its own."""
+        forms = tuple((tuple(tensor.shape), tensor.dtype, tensor.stride()) for tensor in inputs.values())
+        key = (way, forms, tuple(parameters.values()))
         compiles = self._compiles and key not in self._seen
         self._seen.add(key)
         return self._limits.call_s + (self._limits.compile_s if compiles else 0)

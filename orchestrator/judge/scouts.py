@@ -22,13 +22,14 @@ from orchestrator.judge.candidate import Candidate, CandidateFailed
 COUNT = max(0, min(6, (os.cpu_count() or 1) // 2 - 1))  # the candidate itself and the judge need cores too
 
 Start = Callable[[Path], Candidate]
+Form = tuple[tuple[int, ...], tuple[int, ...], str]  # shape, strides, dtype
 
 
 @dataclass(frozen=True)
 class Shapes:
     """The arguments of one call as far as compiling depends on them."""
 
-    inputs: Mapping[str, tuple[tuple[int, ...], str]]  # shape and dtype by name
+    inputs: Mapping[str, Form]  # by name
     parameters: Mapping[str, Any]
 
     @property

@@ -1,8 +1,9 @@
 """The judge's process: `python -m orchestrator.judge.server FD DEVICE`.
 
-Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, until the other end
-closes. DEVICE is auto, cpu or gpu. The order at the start matters: whether Triton interprets is decided before triton
-is imported, and the fork server is forked before CUDA is touched, because a process forked after that cannot use it.
+Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, and each OpCheckJob with an
+OpCheck, until the other end closes. DEVICE is auto, cpu or gpu. The order at the start matters: whether Triton
+interprets is decided before triton is imported, and the fork server is forked before CUDA is touched, because a
+process forked after that cannot use it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from orchestrator import gpu
 from orchestrator.errors import JudgeError, OrchestratorError
 from orchestrator.judge import channel
-from orchestrator.records import Job, Judging, Limits, Report, from_json, to_json
+from orchestrator.records import Job, Judging, Limits, OpCheck, OpCheckJob, Report, from_json, to_json
 
 if TYPE_CHECKING:
     from orchestrator.judge.forkserver import ForkServer
@@ -42,7 +43,7 @@ def main() -> None:
             message = channel.receive(sock)
         except channel.ChannelClosed:
             return
-        channel.send(sock, judge.answer(str(message["job"])))
+        channel.send(sock, judge.answer(message))
         if not judge.works():
             sys.exit("the judge's GPU context is lost")
 
@@ -91,10 +92,12 @@ class _Judge:
             sandbox=confinement,
         )
 
-    def answer(self, text: str) -> channel.Message:
+    def answer(self, message: channel.Message) -> channel.Message:
         """The report on a job, or what went wrong with us. A bug of ours must not end the judge silently."""
         try:
-            return {"report": to_json(self._report(from_json(Job, text)), indent=None)}
+            if "op" in message:
+                return {"check": to_json(self._check(from_json(OpCheckJob, str(message["op"]))), indent=None)}
+            return {"report": to_json(self._report(from_json(Job, str(message["job"]))), indent=None)}
         except Exception as error:  # noqa: BLE001
             traceback.print_exc()
             # Neither can be mended in this process: the executor starts another judge and asks again.
@@ -148,6 +151,11 @@ class _Judge:
         if report.passed and not job.skip:
             kept.take(kernel, cache)
         return report
+
+    def _check(self, job: OpCheckJob) -> OpCheck:
+        from orchestrator.judge.opcheck import check
+
+        return check(job, "cpu" if self._interpreted else "cuda", self.judging.device)
 
     def _shared(self, limits: Limits) -> tuple[Arena, Arena]:
         """The two buffers, kept from job to job: their content is poisoned or overwritten before each use."""

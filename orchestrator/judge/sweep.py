@@ -21,13 +21,14 @@ from typing import Any
 
 from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
-from orchestrator.judge import places, scouts, testfile
+from orchestrator.judge import scouts, testfile
 from orchestrator.judge.candidate import Candidate, CandidateFailed, KilledFromOutside
 from orchestrator.judge.checks.compiles import compiles
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.checks.global_state import global_state, unchanged
 from orchestrator.judge.checks.registry import call_checks, series_checks
 from orchestrator.judge.checks.series import Series, SeriesCheck
+from orchestrator.judge.compare import compared
 from orchestrator.judge.compilation import Compiler
 from orchestrator.judge.proxy import Proxy
 from orchestrator.records import CaseResult, Job, Judging, Report, SandboxPiece, Status
@@ -192,7 +193,7 @@ def _shapes(test: ModuleType, planned: Sequence[Any], device: str) -> list[scout
     return [
         scouts.Shapes(
             {
-                name: (tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+                name: (tuple(tensor.shape), tensor.stride(), str(tensor.dtype).removeprefix("torch."))
                 for name, tensor in test.make_inputs(case, device, 0).items()
             },
             case.parameters,
@@ -243,15 +244,15 @@ def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *,
         inputs = bench.test.make_inputs(case, bench.device, seed)
         got, want = bench.test.run(inputs, case.parameters)
         as_promised(got, want)
-        compared = _compared(bench.test, case, got, want, bench.test.exactly(inputs, case.parameters))
-        if compared["status"] is Status.PASSED and checks:
+        figures = compared(bench.test, case, got, want, bench.test.exactly(inputs, case.parameters))
+        if figures["status"] is Status.PASSED and checks:
             _closely(bench, case, seed, checks, once)
     except KilledFromOutside:
         raise
     except CandidateFailed as failed:
         detail = failed.message + (f"\n{failed.detail}" if failed.detail else "")
         return CaseResult(**common, status=failed.status, detail=detail, seconds=_since(begun))
-    return CaseResult(**common, **compared, seconds=_since(begun))
+    return CaseResult(**common, **figures, seconds=_since(begun))
 
 
 def _closely(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], once: bool) -> None:
@@ -262,34 +263,6 @@ def _closely(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck],
     for check in checks:
         with bench.progress.timed(check.__name__):
             check(series)
-
-
-def _compared(test: ModuleType, case: Any, got: Any, want: Any, exact: Any) -> dict[str, Any]:
-    """The comparison of the worst of the results, with the reference and, for precision, with the float64 one."""
-    results = list(zip(got, want, exact, strict=True)) if isinstance(want, tuple) else [(got, want, exact)]
-    compared = [(test.compare(one, other, case.dtype), one, other) for one, other, _ in results]
-    precision = max(test.precision(*result) for result in results)
-    comparison, got, want = max(compared, key=lambda entry: entry[0].worst)
-    wrong = comparison.wrong
-    passed = bool(comparison.passed) and not bool(wrong.any())
-    figures = {
-        "max_abs": comparison.max_abs,
-        "max_rel": comparison.max_rel,
-        "tolerance_ratio": comparison.worst,
-        "precision": precision,
-        "wrong": int(wrong.sum()),
-        "elements": wrong.numel(),
-    }
-    if not passed:
-        places_ = {"first_wrong": places.first_wrong(wrong, got, want), "wrong_in": places.where(wrong)}
-        return figures | places_ | {"status": Status.WRONG_VALUES}
-    if precision > test.PRECISION:
-        detail = (
-            f"within the tolerance, but the RMS error against float64 is {precision:.1f} times that of the float32 "
-            f"reference (at most {test.PRECISION:g}): some arithmetic is less precise than float32"
-        )
-        return figures | {"status": Status.LOW_PRECISION, "detail": detail}
-    return figures | {"status": Status.PASSED}
 
 
 def _verdict(progress: _Progress) -> tuple[Status, str, str]:

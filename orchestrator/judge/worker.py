@@ -113,8 +113,8 @@ class _State:
         """Compile what a call would launch. Only scouts are asked."""
         assert self._entry is not None and self._witness is not None
         tensors = {
-            name: torch.empty(shape, dtype=torch_dtype(dtype), device=self._config["device"])
-            for name, (shape, dtype) in message["inputs"].items()
+            name: torch.empty_strided(shape, strides, dtype=torch_dtype(dtype), device=self._config["device"])
+            for name, (shape, strides, dtype) in message["inputs"].items()
         }
         with self._witness.watching(tensors, Way.MUTED):
             self._entry(**tensors, **message["parameters"])
@@ -128,7 +128,8 @@ class _State:
         return {"event": "chosen"}
 
     def _tensor(self, arena: int, fields: dict[str, Any]) -> torch.Tensor:
-        slot = Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"], fields["zone"])
+        strides = None if fields["strides"] is None else tuple(fields["strides"])
+        slot = Slot(fields["offset"], tuple(fields["shape"]), fields["dtype"], fields["zone"], strides)
         return tensor_in(self._arenas[arena].region(slot), slot)
 
     def _lost(self) -> bool:

@@ -30,13 +30,19 @@ class Call:
     fill: int  # the value of the zones' bytes
     results: tuple[torch.Tensor, ...]  # private copies
     evidence: Mapping[str, Any]  # what the candidate's process saw; never acquits
+    in_place: Mapping[str, int]  # inputs that the op has overwritten: by which result
 
     def seen(self, kind: str) -> list[Mapping[str, Any]]:
-        """A list of the evidence. One that is no list of objects was not written by our worker."""
-        found = self.evidence.get(kind, [])
-        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-            raise CandidateFailed(Status.TAMPERED, f"the candidate interfered with the judge: its {kind} are malformed")
-        return found
+        """A list of the evidence."""
+        return listed(self.evidence, kind)
+
+
+def listed(evidence: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
+    """A list of some evidence. One that is no list of objects was not written by our worker."""
+    found = evidence.get(kind, [])
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise CandidateFailed(Status.TAMPERED, f"the candidate interfered with the judge: its {kind} are malformed")
+    return found
 
 
 CallCheck = Callable[[Call], None]

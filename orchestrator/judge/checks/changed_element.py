@@ -10,6 +10,7 @@ import torch
 
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.series import Series
+from orchestrator.judge.memory import copy_of
 from orchestrator.records import Status
 
 
@@ -18,10 +19,10 @@ def changed_element(series: Series) -> None:
     for name, tensor in series.first.inputs.items():
         if not tensor.numel() or not tensor.is_floating_point():
             continue
-        changed = tensor.clone()
+        changed = copy_of(tensor)
         place = series.seed % tensor.numel()
-        flat = changed.view(-1)
-        flat[place] = 4 * tensor.abs().max().clamp(min=torch.finfo(tensor.dtype).tiny, max=1e3)
+        index = torch.unravel_index(torch.tensor(place), tensor.shape)
+        changed[index] = 4 * tensor.abs().max().clamp(min=torch.finfo(tensor.dtype).tiny, max=1e3)
         if not series.right({**series.first.inputs, name: changed}):
             message = f"wrong after one element of {name} (number {place}) was changed between two calls"
             raise CandidateFailed(Status.WRONG_VALUES, message)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.judge.candidate import CandidateFailed
-from orchestrator.judge.checks import Call
+from orchestrator.judge.checks import listed
 from orchestrator.judge.checks.series import Series
 from orchestrator.judge.ways import Way
 from orchestrator.records import Status
@@ -27,7 +27,7 @@ def device_trace(series: Series) -> None:
     if missing := traced.returned.evidence.get("trace_missing"):
         series.notes.append(f"no device trace: {missing!s:.160}")
         return
-    ran = Call({}, {}, 0, (), traced.returned.evidence).seen("trace")
+    ran = listed(traced.returned.evidence, "trace")
     for found in ran:
         name = str(found.get("name"))
         if not found.get("own") and not _FILLS_AND_COPIES.search(name):

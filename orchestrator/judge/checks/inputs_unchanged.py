@@ -1,6 +1,9 @@
 """The inputs are, bit for bit, what they were: the shared buffer against private copies made before the call.
 
-Catches: an input zeroed, scaled, or used as the output, by torch or by the kernel itself.
+An input that the op has overwritten holds the result that it is to hold, instead.
+
+Catches: an input zeroed, scaled, or used as the output, by torch or by the kernel itself; a result promised in place
+that is a tensor beside it. The values are the reference's to judge.
 Cannot catch: a change undone before the call returns.
 """
 
@@ -17,9 +20,23 @@ from orchestrator.records import Status
 def inputs_unchanged(call: Call) -> None:
     """Raises CandidateFailed naming the first input whose bytes differ."""
     for name, original in call.before.items():
+        if name in call.in_place:
+            _holds(call, name, call.in_place[name])
+            continue
         differ = _bytes(original) != _bytes(tensor_in(*call.regions[name]))
         if count := int(differ.sum()):
             raise CandidateFailed(Status.INPUT_MUTATED, f"input {name} was changed by the call ({count} bytes differ)")
+
+
+def _holds(call: Call, name: str, index: int) -> None:
+    if index >= len(call.results):
+        return  # the number of results is `contract`'s business
+    now, result = tensor_in(*call.regions[name]), call.results[index]
+    if now.shape == result.shape and now.dtype == result.dtype and torch.equal(_bytes(now), _bytes(result)):
+        return
+    raise CandidateFailed(
+        Status.WRONG_VALUES, f"input {name} does not hold result {index}, which is to be written into it and returned"
+    )
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,41 @@
+"""One case's result against the reference: values within the tolerance, then precision. All of it by the test file.
+
+Owns how the test file's comparison becomes the figures of a CaseResult; what is compared and how closely is the test
+file's own. Used for a candidate's results and for those of decoys, so that both are judged by the same measure.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from orchestrator.judge import places
+from orchestrator.records import Status
+
+
+def compared(test: ModuleType, case: Any, got: Any, want: Any, exact: Any) -> dict[str, Any]:
+    """The comparison of the worst of the results, with the reference and, for precision, with the float64 one."""
+    results = list(zip(got, want, exact, strict=True)) if isinstance(want, tuple) else [(got, want, exact)]
+    found = [(test.compare(one, other, case.dtype), one, other) for one, other, _ in results]
+    precision = max(test.precision(*result) for result in results)
+    comparison, got, want = max(found, key=lambda entry: entry[0].worst)
+    wrong = comparison.wrong
+    passed = bool(comparison.passed) and not bool(wrong.any())
+    figures = {
+        "max_abs": comparison.max_abs,
+        "max_rel": comparison.max_rel,
+        "tolerance_ratio": comparison.worst,
+        "precision": precision,
+        "wrong": int(wrong.sum()),
+        "elements": wrong.numel(),
+    }
+    if not passed:
+        places_ = {"first_wrong": places.first_wrong(wrong, got, want), "wrong_in": places.where(wrong)}
+        return figures | places_ | {"status": Status.WRONG_VALUES}
+    if precision > test.PRECISION:
+        detail = (
+            f"within the tolerance, but the RMS error against float64 is {precision:.1f} times that of the float32 "
+            f"reference (at most {test.PRECISION:g}): some arithmetic is less precise than float32"
+        )
+        return figures | {"status": Status.LOW_PRECISION, "detail": detail}
+    return figures | {"status": Status.PASSED}
