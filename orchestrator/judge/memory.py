@@ -83,6 +83,11 @@ def slots(forms: Sequence[Form], zone: int = 0) -> tuple[list[Slot], int]:
     return placed, end
 
 
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Its elements' bytes in order, without what lies between them."""
+    return tensor.contiguous().view(-1).view(torch.uint8)  # a flat view of a strided row keeps its stride
+
+
 def tensor_in(region: torch.Tensor, slot: Slot) -> torch.Tensor:
     """The tensor of a slot within its region. They share storage, so the zones lie beside it for whoever strays."""
     if not slot.nbytes:

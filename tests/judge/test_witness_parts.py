@@ -193,3 +193,12 @@ def test_what_a_file_keeps_is_told_by_its_content(monkeypatch: pytest.MonkeyPatc
         assert kept.fingerprints(frozenset({__file__}))["_held"] == before, held
         change(held)
         assert kept.fingerprints(frozenset({__file__}))["_held"] != before, type(held)
+
+
+def test_a_strided_row_is_compared_byte_by_byte() -> None:
+    """Its flat view keeps the stride, and torch refuses to read that as bytes."""
+    from orchestrator.judge.checks.series import identical
+
+    wide = torch.arange(12, dtype=torch.float16).view(1, 12)
+    assert identical((wide[:, ::2],), (wide[:, ::2].contiguous(),))
+    assert not identical((wide[:, ::2],), (wide[:, 1::2],))

@@ -13,7 +13,7 @@ import torch
 
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks import Call
-from orchestrator.judge.memory import tensor_in
+from orchestrator.judge.memory import bytes_of, tensor_in
 from orchestrator.records import Status
 
 
@@ -23,7 +23,7 @@ def inputs_unchanged(call: Call) -> None:
         if name in call.in_place:
             _holds(call, name, call.in_place[name])
             continue
-        differ = _bytes(original) != _bytes(tensor_in(*call.regions[name]))
+        differ = bytes_of(original) != bytes_of(tensor_in(*call.regions[name]))
         if count := int(differ.sum()):
             raise CandidateFailed(Status.INPUT_MUTATED, f"input {name} was changed by the call ({count} bytes differ)")
 
@@ -32,12 +32,8 @@ def _holds(call: Call, name: str, index: int) -> None:
     if index >= len(call.results):
         return  # the number of results is `contract`'s business
     now, result = tensor_in(*call.regions[name]), call.results[index]
-    if now.shape == result.shape and now.dtype == result.dtype and torch.equal(_bytes(now), _bytes(result)):
+    if now.shape == result.shape and now.dtype == result.dtype and torch.equal(bytes_of(now), bytes_of(result)):
         return
     raise CandidateFailed(
         Status.WRONG_VALUES, f"input {name} does not hold result {index}, which is to be written into it and returned"
     )
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.reshape(-1).view(torch.uint8)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from orchestrator.judge.memory import bytes_of
 from orchestrator.judge.proxy import Exchange, Proxy
 
 
@@ -47,10 +48,6 @@ SeriesCheck = Callable[[Series], None]
 def identical(one: tuple[torch.Tensor, ...], other: tuple[torch.Tensor, ...]) -> bool:
     """Bit for bit; NaN equals NaN of the same bits."""
     return len(one) == len(other) and all(
-        a.shape == b.shape and a.dtype == b.dtype and torch.equal(_bytes(a), _bytes(b))
+        a.shape == b.shape and a.dtype == b.dtype and torch.equal(bytes_of(a), bytes_of(b))
         for a, b in zip(one, other, strict=True)
     )
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.reshape(-1).view(torch.uint8)
