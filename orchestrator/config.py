@@ -62,6 +62,14 @@ class JudgeSettings(_Section):
     limits: Limits = Limits()
 
 
+class MeasureSettings(_Section):
+    """How a passed kernel is timed."""
+
+    rounds: Annotated[int, Field(ge=4, le=1000)] = 24
+    total_s: Annotated[float, Field(gt=0)] = 1500
+    require_idle: bool = False
+
+
 class Settings(BaseSettings):
     """One run's settings, resolved."""
 
@@ -72,6 +80,7 @@ class Settings(BaseSettings):
     loop: LoopSettings = LoopSettings()
     agent: AgentSettings = AgentSettings()
     judge: JudgeSettings = JudgeSettings()
+    measure: MeasureSettings = MeasureSettings()
     decision: Thresholds = Thresholds()
 
 

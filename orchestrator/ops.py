@@ -7,14 +7,17 @@ test_correctness.py and bench.py. Imports no torch: the rendered files do, in pr
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from orchestrator import resources
+from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -75,13 +78,24 @@ class Sweep(_Strict):
     holdout: Holdout = Holdout()
 
 
-class Bench(_Strict):
-    """What to time. `bytes` and `flops` are expressions in the dims and `itemsize`."""
+class Call(_Strict):
+    """A baseline: an expression over the entry's arguments and `torch`, and a module to import for it."""
 
-    shapes: tuple[tuple[Positive, ...], ...]
+    call: Expression
+    module: str = ""
+
+
+class Bench(_Strict):
+    """What to time. `bytes` and `flops` are expressions in the dims and `itemsize`.
+
+    `baselines` by name, beside the reference and torch.compile of it, which are always there.
+    """
+
+    shapes: Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
     dtypes: tuple[Dtype, ...]
     bytes: Expression
     flops: Expression
+    baselines: Annotated[dict[str, Call], Field(max_length=4)] = {}
 
 
 class OpSpec(_Strict):
@@ -101,6 +115,7 @@ class OpSpec(_Strict):
     precision: Annotated[float, Field(ge=1)]
     bench: Bench
     host_operations: tuple[str, ...] = ()
+    decision: dict[str, Any] = {}
 
     @property
     def function(self) -> str:
@@ -153,6 +168,31 @@ class OpSpec(_Strict):
         if names != [*self.inputs, *self.parameters]:
             raise ValueError(f"entry takes {names}; inputs and parameters are {[*self.inputs, *self.parameters]}")
         return self
+
+    @model_validator(mode="after")
+    def _baselines_are_calls(self) -> OpSpec:
+        for name, baseline in self.bench.baselines.items():
+            try:
+                tree = ast.parse(baseline.call, mode="eval")
+            except SyntaxError:
+                raise ValueError(f"bench.baselines.{name}: {baseline.call!r} is no expression") from None
+            known = {*self.inputs, *self.parameters, "torch", *dir(builtins), baseline.module.partition(".")[0]}
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            if unknown := used - known:
+                raise ValueError(f"bench.baselines.{name} uses {sorted(unknown)}; allowed are the arguments and torch")
+        return self
+
+    @model_validator(mode="after")
+    def _thresholds_are_known(self) -> OpSpec:
+        self.thresholds(Thresholds())
+        return self
+
+    def thresholds(self, default: Thresholds) -> Thresholds:
+        """The thresholds of a decision, with those that this op sets otherwise."""
+        known = [field.name for field in fields(Thresholds)]
+        if unknown := set(self.decision) - set(known):
+            raise ValueError(f"decision: unknown {sorted(unknown)}; known are {', '.join(known)}")
+        return TypeAdapter(Thresholds).validate_python(asdict(default) | self.decision)
 
     @model_validator(mode="after")
     def _expressions_are_arithmetic(self) -> OpSpec:

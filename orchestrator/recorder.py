@@ -15,12 +15,14 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, prompts, repro, resources
+from orchestrator import config, decision, prompts, repro, weigh
 from orchestrator.agents.render import prompt_sha256, render
 from orchestrator.attempt import Judged
 from orchestrator.errors import OrchestratorError, WorkspaceError
+from orchestrator.measure import Rivals
+from orchestrator.measured import Measured
 from orchestrator.ops import Op
-from orchestrator.records import Attempt, Judging, Prompt, Reply, Run, Verdict, to_json
+from orchestrator.records import Attempt, Judging, Prompt, Reply, Run, Status, Verdict, to_json
 from orchestrator.watch import Watch
 from orchestrator.workspace import RunBranch, Workspace
 
@@ -35,6 +37,8 @@ class Recorder:
         self._op = op
         self._judging = judging
         self._watch = watch
+        self._measured: Measured | None = None
+        self._rivals: Rivals | None = None
         self._begun = time.monotonic()
 
     @classmethod
@@ -113,19 +117,73 @@ class Recorder:
         self._watch.judged(attempt)
         return attempt
 
+    def rivals(self) -> Rivals:
+        """What the op's champion is now, and where main stands: a merge goes by that."""
+        space = self.branch.workspace
+        main = space.tip("main")
+        return Rivals(space.read_at(self._op.spec.kernel_name, main), main)
+
+    def measuring(self, text: str) -> None:
+        """How far a measurement is. Told, not kept."""
+        self._watch.measuring(text)
+
+    def measured(self, measured: Measured, rivals: Rivals, rungs_left: int) -> str:
+        """Keep what measuring the best kernel came to; returns why it is no measurement, "" where it is one.
+
+        A kernel that was convicted while it was timed is the best no more.
+        """
+        self._measured, self._rivals = measured, rivals
+        reason = weigh.fault(measured)
+        if measured.status is not Status.PASSED:
+            self._convict(measured)
+        elif not reason:
+            self.run = replace(self.run, measurement=weigh.weigh(measured, rungs_left=rungs_left))
+        self._save()
+        return reason
+
+    def _convict(self, measured: Measured) -> None:
+        assert self.run.best is not None
+        attempt = self.run.attempts[self.run.best - 1]
+        message = f"while it was timed: {measured.message}"
+        report = replace(attempt.report, status=measured.status, message=message, detail=measured.detail)
+        attempts = [replace(one, report=report) if one is attempt else one for one in self.run.attempts]
+        self.run = replace(self.run, attempts=tuple(attempts), best=None, measurement=None)
+        self._watch.judged(replace(attempt, report=report))
+
+    def merged(self) -> None:
+        """The kernel becomes the champion, unless another has become it since this one was measured."""
+        assert self.run.verdict is not None
+        message = f"merge {self.branch.name}: {self.run.verdict.reason}"
+        self.branch.merge(message, None if self._rivals is None else self._rivals.main)
+
     def concluded(self, verdict: Verdict) -> None:
-        """Keep the decision: DECISION.md on the branch and in the run's folder."""
+        """Keep the decision: DECISION.md on the branch, beside the best kernel, and in the run's folder."""
         self.run = replace(self.run, verdict=verdict, seconds=round(time.monotonic() - self._begun, 2))
+        self._put_best_back()
         text = self._decision()
         self.branch.commit_file("DECISION.md", text.encode(), f"decision: {verdict.decision}")
         self._write("DECISION.md", text)
         self._save()
         self._watch.decided(self.run, self.folder)
 
+    def best_kernel(self) -> bytes:
+        """The bytes of the best passed kernel."""
+        assert self.run.best is not None
+        commit = self.run.attempts[self.run.best - 1].commit
+        kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(commit))
+        if kernel is None:
+            raise WorkspaceError(f"commit {commit} of {self.run.id} holds no {self._op.spec.kernel_name}")
+        return kernel
+
+    def _put_best_back(self) -> None:
+        """A branch ends with its best kernel, also when a later attempt was worse: a merge takes what stands there."""
+        name = self._op.spec.kernel_name
+        if self.run.best is not None and self.branch.workspace.read(name, self.branch.name) != self.best_kernel():
+            self.branch.commit_file(name, self.best_kernel(), f"the best kernel again: attempt {self.run.best}")
+
     def _decision(self) -> str:
         best = None if self.run.best is None else self.run.attempts[self.run.best - 1]
-        template = resources.environment(resources.templates()).get_template("DECISION.md.j2")
-        return template.render(run=self.run, op=self._op.spec, judging=self._judging, best=best)
+        return decision.render(self.run, self._op, self._judging, best, self._measured)
 
     def _save(self) -> None:
         self.run = replace(self.run, seconds=round(time.monotonic() - self._begun, 2))

@@ -57,6 +57,12 @@ class Terminal:
         """The verdict of one attempt, with its failing cases."""
         self._verdict("  ", attempt.report)
 
+    def measuring(self, text: str) -> None:
+        """A line of a measurement."""
+        self._rest()
+        self._line("  ", text)
+        self._wait("measuring")
+
     def decided(self, run: Run, folder: Path) -> None:
         """The decision."""
         self._rest()

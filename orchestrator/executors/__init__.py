@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
+from orchestrator.measured import Measured, MeasureJob
 from orchestrator.records import Job, Judging, Report
 
 
@@ -16,6 +18,10 @@ class Executor(Protocol):
 
     async def judge(self, job: Job) -> Report:
         """The verdict on one attempt. Raises JudgeError when there can be none and the candidate is not the reason."""
+        ...
+
+    async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
+        """How fast a passed kernel is; `tell` hears of the progress. Raises JudgeError, also where there is no GPU."""
         ...
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -65,8 +66,18 @@ class Candidate:
     """A kernel file in a process of its own, from its start to its end."""
 
     def __init__(
-        self, server: ForkServer, kernel: Path, function: str, device: str, arenas: tuple[Arena, Arena], limits: Limits
+        self,
+        server: ForkServer,
+        kernel: Path,
+        function: str,
+        device: str,
+        arenas: tuple[Arena, Arena],
+        limits: Limits,
+        *,
+        scratch: Path | None = None,
+        more: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
+        """`scratch` is where it may write, if not in scratch/ beside the kernel; `more` goes into its configuration."""
         self._limits = limits
         self._inputs, self._outputs = arenas
         self._device = device
@@ -76,11 +87,19 @@ class Candidate:
             "module": kernel.stem,
             "function": function,
             "device": device,
+            **more,
         }
-        confinement = Confinement(kernel.parent / "scratch", (kernel,), device == "cuda", _confined_to(limits))
+        confinement = Confinement(
+            scratch or kernel.parent / "scratch", (kernel,), device == "cuda", _confined_to(limits)
+        )
         fds = [arena.fd for arena in arenas if arena.fd is not None]
         self._child: Child = server.spawn(config, confinement, fds)
         self.alive = True
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._child.pid
 
     @property
     def pieces(self) -> tuple[SandboxPiece, ...]:
@@ -119,7 +138,11 @@ class Candidate:
             "mute": mute,
         }
         answer = self._ask(message, seconds, "call")
-        results, evidence = answer.get("results"), answer.get("evidence")
+        return self._described(answer, answer.get("evidence"))
+
+    def _described(self, answer: channel.Message, evidence: object) -> Returned:
+        """What the answer just received says was returned."""
+        results = answer.get("results")
         if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
             raise self._forged("its description of the results is malformed")
         if not isinstance(evidence, dict):

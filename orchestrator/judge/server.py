@@ -1,8 +1,10 @@
 """The judge's process: `python -m orchestrator.judge.server FD DEVICE`.
 
-Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, until the other end
-closes. DEVICE is auto, cpu or gpu. The order at the start matters: whether Triton interprets is decided before triton
-is imported, and the fork server is forked before CUDA is touched, because a process forked after that cannot use it.
+Says once where it judges (a Judging), then answers each Job on the socket FD with a Report and each MeasureJob with a
+Measured, until the other end closes. DEVICE is auto, cpu or gpu. The order at the start matters: whether Triton
+interprets is decided before triton is imported, and the fork servers are forked before CUDA is touched, because a
+process forked after that cannot use it. There is one fork server for verdicts and, on a GPU, one for each process
+that may be timed at once: a warden answers for everything beneath it, so it holds one candidate at a time.
 """
 
 from __future__ import annotations
@@ -12,16 +14,20 @@ import platform
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator import gpu
 from orchestrator.errors import JudgeError, OrchestratorError
 from orchestrator.judge import channel
+from orchestrator.measured import MeasureJob
 from orchestrator.records import Job, Judging, Limits, Report, from_json, to_json
 
 if TYPE_CHECKING:
+    from orchestrator.judge.forkserver import ForkServer
     from orchestrator.judge.memory import Arena
+    from orchestrator.judge.timing.session import Session
 
 
 def main() -> None:
@@ -38,7 +44,7 @@ def main() -> None:
             message = channel.receive(sock)
         except channel.ChannelClosed:
             return
-        channel.send(sock, judge.answer(str(message["job"])))
+        channel.send(sock, judge.answer(message, lambda text: channel.send(sock, {"progress": text})))
 
 
 class _Judge:
@@ -58,6 +64,8 @@ class _Judge:
 
         sandbox.make_undumpable()
         self._server = ForkServer.start(worker.main)
+        self._timed = [] if self._interpreted else _servers_for_timing()
+        self._session: Session | None = None
         confinement = sandbox.probe(device=not self._interpreted)  # forks, so before CUDA too
         if not self._interpreted and not torch.cuda.is_available():
             raise JudgeError(
@@ -76,16 +84,29 @@ class _Judge:
             sandbox=confinement,
         )
 
-    def answer(self, text: str) -> channel.Message:
-        """The report on a job, or what went wrong with us. A bug of ours must not end the judge silently."""
+    def answer(self, message: channel.Message, tell: Callable[[str], None]) -> channel.Message:
+        """What is asked for, or what went wrong with us. A bug of ours must not end the judge silently."""
         try:
-            return {"report": to_json(self._report(from_json(Job, text)), indent=None)}
+            if "measure" in message:
+                measured = self._measurements().measure(from_json(MeasureJob, str(message["measure"])), tell)
+                return {"measured": to_json(measured, indent=None)}
+            return {"report": to_json(self._report(from_json(Job, str(message["job"]))), indent=None)}
         except Exception as error:  # noqa: BLE001
             traceback.print_exc()
-            if not self._server.alive:
+            if not all(server.alive for server in (self._server, *self._timed)):
                 # A fork server cannot be forked anew once CUDA runs: the executor starts another judge and asks again.
                 sys.exit("the fork server died")
-            return {"error": f"the judge failed: {type(error).__name__}: {error}"}
+            known = isinstance(error, JudgeError)
+            return {"error": str(error) if known else f"the judge failed: {type(error).__name__}: {error}"}
+
+    def _measurements(self) -> Session:
+        """What times kernels: made once, so that the card's ceilings are measured once."""
+        from orchestrator.judge.timing.session import Session
+
+        if self._interpreted:
+            raise JudgeError("there is nothing to measure on: times in Triton's interpreter mean nothing")
+        self._session = self._session or Session(self._timed, self.judging)
+        return self._session
 
     def _report(self, job: Job) -> Report:
         from orchestrator.judge.candidate import Candidate
@@ -107,6 +128,14 @@ class _Judge:
             kind = HostArena if self._interpreted else DeviceArena
             self._arenas = (kind(limits.arena_mb << 20), kind(limits.arena_mb << 20))
         return self._arenas
+
+
+def _servers_for_timing() -> list[ForkServer]:
+    from orchestrator.judge.forkserver import ForkServer
+    from orchestrator.judge.timing import worker
+    from orchestrator.judge.timing.session import MOST_CONTENDERS
+
+    return [ForkServer.start(worker.main) for _ in range(MOST_CONTENDERS)]
 
 
 def _interpreted(device: str) -> bool:

@@ -1,0 +1,86 @@
+"""A passed kernel, from its bytes to a Measured: the job's folder, the judge's answer, what of it is kept.
+
+Owns what a measurement is asked with and which files it leaves. Who is faster is `weigh`'s business, what becomes of
+it `decide`'s.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from orchestrator.attempt import Export
+from orchestrator.config import Settings
+from orchestrator.executors import Executor
+from orchestrator.measured import Baseline, Measured, MeasureJob
+from orchestrator.ops import Op
+from orchestrator.records import to_json
+from orchestrator.tree import os_errors
+
+_CHAMPION = "champion"  # folder of the champion's kernel, in the job's folder
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """What a kernel is measured against beyond its op's baselines, and where main stood when that was looked up."""
+
+    champion: bytes | None = None
+    main: str = ""  # commit
+
+
+async def measure_kernel(
+    kernel: bytes,
+    rivals: Rivals,
+    op: Op,
+    export: Export,
+    executor: Executor,
+    settings: Settings,
+    folder: Path,
+    tell: Callable[[str], None],
+) -> Measured:
+    """Time a kernel that has passed. `folder` is where its job folder is made, and where the evidence is kept."""
+    job_folder = folder / "measure"
+    export(job_folder, op.spec.kernel_name, kernel)
+    if rivals.champion is not None:
+        with os_errors("write the champion beside the kernel"):
+            (job_folder / _CHAMPION).mkdir()
+            (job_folder / _CHAMPION / op.spec.kernel_name).write_bytes(rivals.champion)
+    measured = await executor.measure(_job(op, settings, job_folder, rivals), tell)
+    keep(measured, folder)
+    return replace(measured, generated={})
+
+
+def keep(measured: Measured, folder: Path) -> None:
+    """measured.json, and the kernels that torch.compile generated in inductor/."""
+    with os_errors(f"write into {folder}"):
+        (folder / "measured.json").write_text(to_json(replace(measured, generated={})), encoding="utf-8")
+        for name, text in measured.generated.items():
+            (folder / "inductor").mkdir(exist_ok=True)
+            (folder / "inductor" / name).write_text(text, encoding="utf-8")
+
+
+def _job(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJob:
+    spec = op.spec
+    return MeasureJob(
+        id=folder.parent.name,
+        nonce=secrets.token_hex(16),
+        folder=str(folder.resolve()),
+        kernel=spec.kernel_name,
+        function=spec.function,
+        reference=spec.reference,
+        parameters=spec.parameters,
+        dims=spec.dims,
+        shapes=spec.bench.shapes,
+        dtypes=spec.bench.dtypes,
+        bytes=spec.bench.bytes,
+        flops=spec.bench.flops,
+        baselines=tuple(Baseline(name, one.call, one.module) for name, one in spec.bench.baselines.items()),
+        champion="" if rivals.champion is None else f"{_CHAMPION}/{spec.kernel_name}",
+        rounds=settings.measure.rounds,
+        total_s=settings.measure.total_s,
+        require_idle=settings.measure.require_idle,
+        seed=settings.judge.seed,
+        limits=settings.judge.limits,
+    )
