@@ -1,7 +1,6 @@
 """The loop: propose, guard and judge, feed back, measure, decide. One op, one page.
 
-What each step does is elsewhere (agents, attempt, measure, decide), and so is everything that is written down
-(recorder).
+What each step does is elsewhere (agents, attempt, settle), and so is everything that is written down (recorder).
 """
 
 from __future__ import annotations
@@ -11,16 +10,13 @@ from pathlib import Path
 from orchestrator.agents import Agent, Request
 from orchestrator.attempt import judge_reply, require_sandbox
 from orchestrator.config import Settings
-from orchestrator.decide import decide
 from orchestrator.executors import Executor
-from orchestrator.measure import measure_kernel
 from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
 from orchestrator.recorder import Recorder
-from orchestrator.records import Attempt, Decision, Judging, Run, Verdict
+from orchestrator.records import Decision, Judging, Run
+from orchestrator.settle import conclude, weighed
 from orchestrator.watch import Watch
-
-_NO_GPU = "there is no GPU here, and times in Triton's interpreter mean nothing"
 
 
 async def run_op(op: Op, agent: Agent, executor: Executor, settings: Settings, workspaces: Path, watch: Watch) -> Run:
@@ -35,8 +31,7 @@ async def run_op(op: Op, agent: Agent, executor: Executor, settings: Settings, w
     with recorder.recording():
         for rung, stage in enumerate(settings.loop.stages, 1):
             await _stage(stage, op, agent, executor, settings, recorder, judging)
-            done = settings.loop.stages[:rung]
-            verdict = await weighed(op, executor, settings, recorder, judging, done)
+            verdict = await weighed(op, executor, settings, recorder, judging, settings.loop.stages[:rung])
             if verdict.decision is not Decision.REWORK:
                 break
         conclude(recorder, verdict)
@@ -58,37 +53,3 @@ async def _stage(
         if judged.report.passed:
             return
         prompt = prompts.repair(prompt, reply, judged.report, round_)
-
-
-async def weighed(
-    op: Op, executor: Executor, settings: Settings, recorder: Recorder, judging: Judging, done: tuple[str, ...]
-) -> Verdict:
-    """Measure the best kernel where there is something to measure on, and decide. `done` are the stages behind us."""
-    left = len(settings.loop.stages) - len(done)
-    reason = _NO_GPU
-    if recorder.run.best is not None and not judging.interpreted:
-        rivals, kernel = recorder.rivals(), recorder.best_kernel()
-        export, folder, tell = recorder.branch.export, recorder.folder, recorder.measuring
-        measured = await measure_kernel(kernel, rivals, op, export, executor, settings, folder, tell)
-        reason = recorder.measured(measured, rivals, left)
-    return _decision(recorder.run, op, settings, reason, done)
-
-
-def conclude(recorder: Recorder, verdict: Verdict) -> None:
-    """Write the decision down; a kernel that is to be merged is."""
-    recorder.concluded(verdict)
-    if verdict.decision is Decision.MERGE:
-        recorder.merged()
-
-
-def _decision(run: Run, op: Op, settings: Settings, unmeasured_reason: str, done: tuple[str, ...]) -> Verdict:
-    last: Attempt | None = run.attempts[-1] if run.attempts else None
-    return decide(
-        last.status if last else None,
-        run.best is not None,
-        run.measurement,
-        op.spec.thresholds(settings.decision),
-        unmeasured_reason=unmeasured_reason,
-        rounds=settings.loop.rounds,
-        rungs_done=done,
-    )

@@ -41,7 +41,7 @@ async def measure_kernel(
     tell: Callable[[str], None],
 ) -> Measured:
     """Time a kernel that has passed. `folder` is where its job folder is made, and where the evidence is kept."""
-    job_folder = folder / "measure"
+    job_folder = folder / "job"
     export(job_folder, op.spec.kernel_name, kernel)
     if rivals.champion is not None:
         with os_errors("write the champion beside the kernel"):

@@ -22,7 +22,7 @@ from orchestrator.errors import OrchestratorError, WorkspaceError
 from orchestrator.measure import Rivals
 from orchestrator.measured import Measured
 from orchestrator.ops import Op
-from orchestrator.records import Attempt, Judging, Prompt, Reply, Run, Status, Verdict, to_json
+from orchestrator.records import Attempt, Judging, Prompt, Reply, Report, Run, Status, Verdict, to_json
 from orchestrator.watch import Watch
 from orchestrator.workspace import RunBranch, Workspace
 
@@ -56,6 +56,13 @@ class Recorder:
             recorder._write("config.yaml", config.dump(settings))
         recorder._save()
         watch.run_started(run, recorder.folder, judging)
+        return recorder
+
+    @classmethod
+    def reopen(cls, folder: Path, branch: RunBranch, run: Run, op: Op, judging: Judging, watch: Watch) -> Recorder:
+        """Take up a run that has ended; what ended it is history."""
+        recorder = cls(folder, branch, replace(run, error="", verdict=None), op, judging, watch)
+        watch.run_started(run, folder, judging)
         return recorder
 
     @contextmanager
@@ -117,6 +124,27 @@ class Recorder:
         self._watch.judged(attempt)
         return attempt
 
+    def new_folder(self, kind: str) -> Path:
+        """The next folder of its kind in the run's folder, made."""
+        with _disk_errors():
+            number = len(list((self.folder / kind).glob("*"))) + 1
+            folder = self.folder / kind / f"{number:02}"
+            folder.mkdir(parents=True)
+        return folder
+
+    def rejudged(self, report: Report) -> None:
+        """The best kernel has a new verdict; one that fails now is the best no more."""
+        self._judge_best_anew(report)
+        self._save()
+
+    def recall(self, measured: Measured | None) -> None:
+        """What was measured of the best kernel earlier."""
+        self._measured = measured
+
+    def remark(self, text: str) -> None:
+        """A sentence for the record."""
+        self.run = replace(self.run, remarks=(*self.run.remarks, text))
+
     def rivals(self) -> Rivals:
         """What the op's champion is now, and where main stands: a merge goes by that."""
         space = self.branch.workspace
@@ -135,20 +163,24 @@ class Recorder:
         self._measured, self._rivals = measured, rivals
         reason = weigh.fault(measured)
         if measured.status is not Status.PASSED:
-            self._convict(measured)
+            message = f"while it was timed: {measured.message}"
+            assert self.run.best is not None
+            passed = self.run.attempts[self.run.best - 1].report
+            self._judge_best_anew(replace(passed, status=measured.status, message=message, detail=measured.detail))
         elif not reason:
             self.run = replace(self.run, measurement=weigh.weigh(measured, rungs_left=rungs_left))
         self._save()
         return reason
 
-    def _convict(self, measured: Measured) -> None:
+    def _judge_best_anew(self, report: Report) -> None:
         assert self.run.best is not None
-        attempt = self.run.attempts[self.run.best - 1]
-        message = f"while it was timed: {measured.message}"
-        report = replace(attempt.report, status=measured.status, message=message, detail=measured.detail)
-        attempts = [replace(one, report=report) if one is attempt else one for one in self.run.attempts]
-        self.run = replace(self.run, attempts=tuple(attempts), best=None, measurement=None)
-        self._watch.judged(replace(attempt, report=report))
+        old = self.run.attempts[self.run.best - 1]
+        new = replace(old, report=report)
+        attempts = tuple(new if attempt is old else attempt for attempt in self.run.attempts)
+        best = self.run.best if report.passed else None
+        self.run = replace(self.run, best=None, measurement=None)  # a record is never half one, half the other
+        self.run = replace(self.run, attempts=attempts, best=best)
+        self._watch.judged(new)
 
     def merged(self) -> None:
         """The kernel becomes the champion, unless another has become it since this one was measured."""

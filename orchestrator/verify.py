@@ -147,6 +147,19 @@ def judge_log() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def kept_or_temporary(out: Path | None) -> Iterator[Path]:
+    """A folder for evidence: a new one in `out`, or one that is gone afterwards."""
+    if out is None:
+        with attempt_folder({}) as folder:
+            yield folder
+        return
+    with os_errors(f"make a folder in {out}"):
+        out.mkdir(parents=True, exist_ok=True)
+        kept = Path(tempfile.mkdtemp(prefix="bench-", dir=out))
+    yield kept
+
+
 async def _judged(kernel: bytes, op: Op, executor: Executor, settings: JudgeSettings) -> Report:
     def export(into: Path, name: str, data: bytes) -> None:
         lay_out({**op.workspace_files(), name: data}, into)
