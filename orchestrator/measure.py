@@ -47,7 +47,7 @@ async def measure_kernel(
         with os_errors("write the champion beside the kernel"):
             (job_folder / _CHAMPION).mkdir()
             (job_folder / _CHAMPION / op.spec.kernel_name).write_bytes(rivals.champion)
-    measured = await executor.measure(_job(op, settings, job_folder, rivals), tell)
+    measured = await executor.measure(job_of(op, settings, job_folder, rivals), tell)
     keep(measured, folder)
     return replace(measured, generated={})
 
@@ -61,7 +61,8 @@ def keep(measured: Measured, folder: Path) -> None:
             (folder / "inductor" / name).write_text(text, encoding="utf-8")
 
 
-def _job(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJob:
+def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJob:
+    """What the judge is asked: all shapes and dtypes of the op, all its baselines."""
     spec = op.spec
     return MeasureJob(
         id=folder.parent.name,

@@ -45,6 +45,7 @@ class MeasureJob(Record):
     flops: str
     baselines: tuple[Baseline, ...] = ()
     champion: str = ""  # file in the folder; "" where there is none
+    without: tuple[str, ...] = ()  # baselines left out, by name; the record says so
     rounds: int = 24
     total_s: float = 1500
     require_idle: bool = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import math
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -139,6 +140,8 @@ class OpSpec(_Strict):
             if unknown := set(shape) - known:
                 raise ValueError(f"{name}: shape uses {sorted(unknown)}; dims are {list(self.dims)}")
         telling = [self.sweep.telling.shape] if self.sweep.telling else []
+        if all(math.log2(sizes[-1]).is_integer() for sizes in self.bench.shapes):
+            raise ValueError("bench.shapes: none has a last dim that is no power of two; one must")
         for sizes in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes):
             if len(sizes) != len(self.dims):
                 raise ValueError(f"shape {list(sizes)} does not have the {len(self.dims)} dims {list(self.dims)}")

@@ -53,7 +53,7 @@ def fault(measured: Measured) -> str:
     """Why this is no measurement, in words; "" where it is one."""
     if not measured.shapes:
         return "nothing was timed"
-    if not any(shape.twin for shape in measured.shapes):
+    if noise(measured) is None:
         return "no baseline could be timed against itself, so the machine's noise is unknown"
     beating = [row for row in rows(measured) if row.ceiling_share > _BEATS and not row.launch_bound]
     if beating:
@@ -67,7 +67,7 @@ def fault(measured: Measured) -> str:
 
 def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
     """What is decided by. ValueError where `fault` names one."""
-    if reason := fault(measured):
+    if (reason := fault(measured)) or (spread := noise(measured)) is None:
         raise ValueError(reason)
     counting = _counting(measured)
     every = [_row(shape, measured.launch_us) for shape in counting]
@@ -82,15 +82,17 @@ def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
         slowest_shape=slowest.name,
         slowest_speedup=slowest.speedup.middle,
         roofline_share=min(1.0, _share(counting, every)),
-        noise=noise(measured),
+        noise=spread,
         rungs_left=rungs_left,
     )
 
 
-def noise(measured: Measured) -> float:
-    """The largest difference of a baseline to itself in another process, over the shapes that count."""
-    apart = [abs(_against_itself(shape) - 1) for shape in _counting(measured) if shape.twin]
-    return max(apart or [abs(_against_itself(shape) - 1) for shape in measured.shapes if shape.twin])
+def noise(measured: Measured) -> float | None:
+    """The largest difference of a baseline to itself in another process, at a shape that counts; None if unknown."""
+    for shapes in (_counting(measured), measured.shapes):
+        if apart := [abs(ratio - 1) for shape in shapes if (ratio := _against_itself(shape)) is not None]:
+            return max(apart)
+    return None
 
 
 def over_baseline(measured: Measured, name: str) -> Interval | None:
@@ -150,9 +152,9 @@ def _share(counting: Sequence[ShapeTimings], every: Sequence[Row]) -> float:
     return min(large or [row.ceiling_share for row in every])
 
 
-def _against_itself(shape: ShapeTimings) -> float:
+def _against_itself(shape: ShapeTimings) -> float | None:
     one = next((timing for timing in shape.baselines if timing.name == shape.twin_of), None)
-    return 1.0 if one is None else median(shape.twin) / median(one.latencies_us)
+    return None if one is None or not shape.twin else median(shape.twin) / median(one.latencies_us)
 
 
 def _named(every: Sequence[Row]) -> str:

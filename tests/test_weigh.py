@@ -63,8 +63,8 @@ def test_the_share_of_the_ceiling_is_of_the_shapes_that_can_reach_it() -> None:
 def test_the_noise_is_a_baseline_against_itself() -> None:
     found = measured(shape(40, twin=1.004), shape(40, twin=0.97))
     assert weigh.weigh(found, rungs_left=0).noise == pytest.approx(0.03)
-    without = measured(replace(shape(40), twin=()))
-    assert "noise is unknown" in weigh.fault(without)
+    for unknown in (replace(shape(40), twin=()), replace(shape(40), twin_of="what is not there")):
+        assert "noise is unknown" in weigh.fault(measured(unknown))
 
 
 def test_a_measurement_of_nothing_is_none() -> None:

@@ -133,7 +133,7 @@ class _Judge:
 def _servers_for_timing() -> list[ForkServer]:
     from orchestrator.judge.forkserver import ForkServer
     from orchestrator.judge.timing import worker
-    from orchestrator.judge.timing.session import MOST_CONTENDERS
+    from orchestrator.judge.timing.seats import MOST_CONTENDERS
 
     return [ForkServer.start(worker.main) for _ in range(MOST_CONTENDERS)]
 

@@ -1,7 +1,8 @@
 """Several processes that would be timed, at once, without a GPU: everything but the timing itself.
 
-`python contenders.py NAME...` starts one fork server each for some of SPECS, gives them inputs, has them called and
-their results delivered, ends one, and prints JSON on what came of it.
+`python contenders.py NAME...` takes the seats of a measurement (a kernel, the baselines without those named, one that
+is not installed, a twin), gives each its inputs, has them called and their results delivered, loses one, puts another
+into its seat, and prints JSON on what came of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -17,88 +20,81 @@ os.environ["TRITON_INTERPRET"] = "1"
 import torch
 import triton  # noqa: F401 - in memory before the fork
 
-from orchestrator import ops, resources
+from orchestrator import config, measure, ops, resources
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import HostArena
 from orchestrator.judge.timing import worker
-from orchestrator.judge.timing.baselines import Spec
-from orchestrator.judge.timing.contender import Contender
-from orchestrator.records import Limits
-from orchestrator.tree import remove_tree
+from orchestrator.judge.timing.seats import Seats
+from orchestrator.measured import CANDIDATE
+from orchestrator.ops import Call, Op
+from orchestrator.records import Status
+from orchestrator.tree import lay_out, remove_tree
 
-MIB = 1 << 20
-SPECS = {
-    "kernel": Spec("kernel", "rmsnorm_triton.py", "rmsnorm_triton"),
-    "reference": Spec("reference", "ref.py", "rmsnorm_ref"),
-    "compiled": Spec("compiled", "ref.py", "rmsnorm_ref", "compiled", "default"),
-    "expression": Spec(
-        *("expression", "ref.py", "rmsnorm_ref", "expression"),
-        call="torch.nn.functional.rms_norm(x, (x.shape[-1],), w, eps)",
-    ),
-    "not installed": Spec(
-        "not installed", "ref.py", "rmsnorm_ref", "expression", call="no_such.f(x)", module="no_such.part"
-    ),
+BUFFER_BYTES = 4 << 20
+KERNEL = Path(__file__).parents[1] / "zoo" / "kernels" / "good.py"
+BASELINES = {
+    "expression": Call(call="torch.nn.functional.rms_norm(x, (x.shape[-1],), w, eps)"),
+    "not installed": Call(call="no_such.part.f(x)", module="no_such.part"),
 }
 
 
 def main() -> None:
-    servers = {name: ForkServer.start(worker.main) for name in sys.argv[1:]}
+    servers = [ForkServer.start(worker.main) for _ in range(7)]
+    shipped = ops.load("rmsnorm", resources.shipped("configs") / "ops")
+    bench = shipped.spec.bench.model_copy(update={"baselines": BASELINES})
+    op = Op(shipped.folder, shipped.spec.model_copy(update={"bench": bench}), shipped.reference)
     folder = Path(tempfile.mkdtemp(prefix="contenders-"))
-    op = ops.load("rmsnorm", resources.shipped("configs") / "ops")
-    kernel = Path(__file__).parents[1] / "zoo" / "kernels" / "good.py"
-    for name, data in {**op.workspace_files(), "rmsnorm_triton.py": kernel.read_bytes()}.items():
-        (folder / name).write_bytes(data)
-    print(json.dumps(conversation(servers, folder)))
-    for server in servers.values():
-        server.close()
+    lay_out({**op.workspace_files(), op.spec.kernel_name: KERNEL.read_bytes()}, folder)
+    job = measure.job_of(op, config.load(overrides=("judge.limits.memory_mb=2048",)), folder, measure.Rivals())
+    said: list[str] = []
+    seats = Seats(replace(job, without=tuple(sys.argv[1:])), servers, "cpu", said.append)
+    found = conversation(seats)
+    seats.end()
+    found |= {"said": said, "left": [path.name for path in folder.glob("scratch*")], "absent": seats.absent}
+    print(json.dumps(found | {"servers": [server.alive for server in servers]}))
     remove_tree(folder)
 
 
-def conversation(servers: dict[str, ForkServer], folder: Path) -> dict[str, object]:
-    contenders = {name: start(servers[name], name, folder) for name in servers}
-    missing = refused(contenders.pop("not installed").load)
-    for contender in contenders.values():
-        contender.load()
-    inputs = {
-        name: {"x": torch.randn(5, 130) * scale, "w": torch.randn(130)} for scale, name in enumerate(contenders, 1)
-    }
+def conversation(seats: Seats) -> dict[str, object]:
+    seats.take(lambda: (HostArena(BUFFER_BYTES), HostArena(BUFFER_BYTES)))
+    names = list(seats.takers)
+    inputs = {name: {"x": torch.randn(5, 130) * (1 + n), "w": torch.randn(130)} for n, name in enumerate(names)}
     returned = {
-        name: contender.call(inputs[name], {"eps": 1e-6}, 120, fill=0xFF, mute=False)
-        for name, contender in contenders.items()
+        name: taker.contender.call(inputs[name], {"eps": 1e-6}, 120, fill=0xFF, mute=False)
+        for name, taker in seats.takers.items()
     }  # all of them called before any result is fetched: each has buffers of its own
-    right = {name: agrees(contenders[name].fetch(returned[name])[0], inputs[name]) for name in contenders}
-    pids = {name: contender.pid for name, contender in contenders.items()}
-    prepared = refused(lambda: contenders["kernel"].prepare(inputs["kernel"], {}, graph=True, seconds=60))
-    contenders["kernel"].end()
-    after = contenders["reference"].call(inputs["kernel"], {}, 60, fill=0xFF, mute=False)
-    still = agrees(contenders["reference"].fetch(after)[0], inputs["kernel"])
-    again = start(servers["kernel"], "kernel", folder, scratch="again")
-    again.load()
-    for contender in (*contenders.values(), again):
-        contender.end()
+    right = {
+        name: agrees(taker.contender.fetch(returned[name])[0], inputs[name]) for name, taker in seats.takers.items()
+    }
+    prepared = refused(lambda: seats.takers[CANDIDATE].contender.prepare(inputs[CANDIDATE], {}, graph=True, seconds=60))
+    pids = seats.pids()
+    seats.again(CANDIDATE, graph=False, detail="no graph")
+    twin_of = seats.twin_of
+    seats.lost(twin_of, CandidateFailed(Status.RUNTIME_ERROR, "it failed"))
+    seats.keep_a_twin()
+    after = {name: works(seats, name) for name in seats.takers}
     return {
+        "names": names,
         "right": right,
-        "missing": missing,
-        "processes": len(set(pids.values())),
         "prepared": prepared,
-        "others_live_on": still,
-        "a_seat_can_be_taken_again": again.pid not in pids.values(),
-        "servers": [server.alive for server in servers.values()],
+        "pids": len(set(pids)),
+        "candidate": {"first": next(iter(seats.takers)) == CANDIDATE, "graph": seats.takers[CANDIDATE].graph},
+        "twins": [twin_of, seats.twin_of],
+        "after": after,
     }
 
 
-def start(server: ForkServer, name: str, folder: Path, scratch: str = "scratch") -> Contender:
-    place = folder / f"{scratch}-{name.replace(' ', '-')}"
-    place.mkdir()
-    arenas = (HostArena(4 * MIB), HostArena(4 * MIB))
-    limits = Limits(memory_mb=2048, total_s=200)
-    return Contender(server, SPECS[name], folder, place, "cpu", arenas, limits)
+def works(seats: Seats, name: str) -> bool:
+    inputs = {"x": torch.randn(3, 7), "w": torch.randn(7)}
+    contender = seats.takers[name].contender
+    returned = contender.call(inputs, {"eps": 1e-6}, 120, fill=0xFF, mute=False)
+    return agrees(contender.fetch(returned)[0], inputs)
 
 
-def refused(action: object) -> str:
+def refused(action: Callable[[], object]) -> str:
     try:
-        action()  # type: ignore[operator]
+        action()
     except CandidateFailed as failed:
         return f"{failed.status}: {failed.message}"
     return "done"

@@ -11,7 +11,8 @@ import torch
 from orchestrator.judge.timing import baselines
 from orchestrator.judge.timing.clock import rolled
 from orchestrator.judge.timing.roofline import Copies
-from orchestrator.measured import AUTOTUNED, CHAMPION, COMPILED, REFERENCE, Baseline, MeasureJob
+from orchestrator.judge.timing.seats import TWIN
+from orchestrator.measured import AUTOTUNED, CANDIDATE, CHAMPION, COMPILED, REFERENCE, Baseline, MeasureJob
 from tests.judge.conftest import Run
 
 JOB = MeasureJob(
@@ -25,25 +26,39 @@ JOB = MeasureJob(
 NAMED = (Baseline("liger", "liger_kernel.f(x)", "liger_kernel"), Baseline("its own", "torch.f(x)"))
 
 
+EAGER = (CANDIDATE, REFERENCE, "expression", TWIN)  # that compile nothing
+
+
 @pytest.fixture(scope="module")
 def lives(run_script: Run) -> Any:
-    return run_script(
-        "root", "contenders.py", *("kernel", "reference", "expression", "not installed"), needs="triton, torch"
-    )
+    return run_script("root", "contenders.py", COMPILED, AUTOTUNED, needs="triton, torch")
 
 
 def test_several_at_once_each_compute_their_own(lives: Any) -> None:
-    assert lives["right"] == {"kernel": True, "reference": True, "expression": True}
-    assert lives["processes"] == 3
+    assert lives["right"] == dict.fromkeys(EAGER, True)
+    assert lives["pids"] == len(EAGER) + 1, "a process each, and the judge's"
 
 
-def test_the_end_of_one_leaves_the_others(lives: Any) -> None:
-    assert lives["others_live_on"] and lives["a_seat_can_be_taken_again"]
+def test_what_is_not_installed_or_left_out_is_absent_and_said_so(lives: Any) -> None:
+    assert lives["names"] == list(EAGER)
+    assert "No module named 'no_such'" in lives["absent"]["not installed"]
+    assert lives["absent"][COMPILED] == lives["absent"][AUTOTUNED] == "left out"
+    assert any(line.startswith("without not installed: ") for line in lives["said"])
+
+
+def test_one_that_fails_is_out_and_another_becomes_the_twin(lives: Any) -> None:
+    assert lives["twins"] == ["expression", REFERENCE]
+    assert lives["absent"]["expression"] == "it failed"
+
+
+def test_the_end_of_one_leaves_the_others_and_its_seat_is_taken_again(lives: Any) -> None:
+    assert lives["candidate"] == {"first": True, "graph": False}
+    assert lives["after"] == dict.fromkeys((CANDIDATE, REFERENCE, TWIN), True)
     assert all(lives["servers"])
 
 
-def test_what_is_not_installed_says_so(lives: Any) -> None:
-    assert "No module named 'no_such'" in lives["missing"]
+def test_nothing_is_left_of_them(lives: Any) -> None:
+    assert lives["left"] == []
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -53,10 +68,8 @@ def test_without_a_gpu_a_shape_cannot_be_prepared(lives: Any) -> None:
 
 @pytest.mark.long
 def test_torch_compile_works_in_the_confinement(run_script: Run) -> None:
-    lives = run_script(
-        "root", "contenders.py", *("kernel", "reference", "compiled", "not installed"), needs="triton, torch"
-    )
-    assert lives["right"]["compiled"]
+    lives = run_script("root", "contenders.py", AUTOTUNED, needs="triton, torch")
+    assert lives["right"][COMPILED]
 
 
 def test_the_reference_and_its_compilations_are_always_there() -> None:
@@ -64,6 +77,12 @@ def test_the_reference_and_its_compilations_are_always_there() -> None:
     more = replace(JOB, baselines=NAMED, champion="champion/rmsnorm_triton.py")
     assert [spec.name for spec in baselines.baselines(more)][3:] == ["liger", "its own", CHAMPION]
     assert baselines.baselines(more)[-1].file == "champion/rmsnorm_triton.py"
+
+
+def test_a_baseline_that_is_left_out_does_not_take_part() -> None:
+    few = replace(JOB, baselines=NAMED, without=(AUTOTUNED, "its own"))
+    assert [spec.name for spec in baselines.baselines(few)] == [REFERENCE, COMPILED, "liger"]
+    assert baselines.twin(few).name == COMPILED
 
 
 def test_the_twin_needs_no_compilation_where_there_is_such_a_baseline() -> None:

@@ -1,6 +1,8 @@
 """How fast a kernel is, beside its baselines: each in a confined process of its own, in turn, on one GPU.
 
-session      one measurement: who takes part, the rounds, what is checked, the record
+session      one measurement: every shape, what is checked, what convicts, the record
+seats        who takes part: their processes and buffers
+rounds       at one shape: blocks in turn, and by which clock
 contender    the judge's end of one process that is timed
 worker       the process's end: capture, replays, events; nothing it says acquits
 clock        replays with fresh inputs and a cold cache, timed by events; used on both ends

@@ -51,9 +51,8 @@ def candidate(job: MeasureJob) -> Spec:
 
 def baselines(job: MeasureJob) -> list[Spec]:
     """Everything it is compared with."""
-    reference = Spec(REFERENCE, _REFERENCE_FILE, job.reference)
     found = [
-        reference,
+        Spec(REFERENCE, _REFERENCE_FILE, job.reference),
         Spec(COMPILED, _REFERENCE_FILE, job.reference, "compiled", "default"),
         Spec(AUTOTUNED, _REFERENCE_FILE, job.reference, "compiled", "max-autotune-no-cudagraphs"),
         *(
@@ -61,13 +60,15 @@ def baselines(job: MeasureJob) -> list[Spec]:
             for named in job.baselines
         ),
     ]
-    return [*found, Spec(CHAMPION, job.champion, job.function)] if job.champion else found
+    if job.champion:
+        found.append(Spec(CHAMPION, job.champion, job.function))
+    return [spec for spec in found if spec.name not in job.without]
 
 
 def twin(job: MeasureJob) -> Spec:
     """The baseline that is timed a second time, against itself: one that need not be compiled, if there is one."""
     named = [spec for spec in baselines(job) if spec.kind == "expression" and not spec.module]
-    return (named or [spec for spec in baselines(job) if spec.name == COMPILED])[0]
+    return (named or [spec for spec in baselines(job) if spec.name == COMPILED] or baselines(job))[0]
 
 
 class Maker:
@@ -87,7 +88,7 @@ class Maker:
             return self._entry
         torch.compiler.reset()
         _compile_here()
-        compiled: Entry = torch.compile(self._entry, dynamic=False, fullgraph=True, mode=self._mode)
+        compiled: Entry = torch.compile(self._entry, dynamic=False, mode=self._mode)
         return compiled
 
     def generated(self) -> str:

@@ -1,8 +1,7 @@
-"""One measurement, from a passed kernel to a Measured: who takes part, every shape, what the candidate is caught at.
+"""One measurement, from a passed kernel to a Measured: every shape, what is checked, what the candidate is caught at.
 
-Owns the life of the contenders' processes and buffers, and what each failure means: a baseline that fails is absent
-and said so, a candidate that fails or writes wrong values while it is timed is convicted, and what is neither is an
-error of ours. Values are judged by the committed test file, as in a verdict.
+A candidate that fails, writes wrong values while it is timed, or whose clock the judge's contradicts, is convicted.
+Values are judged by the committed test file, as in a verdict.
 """
 
 from __future__ import annotations
@@ -26,46 +25,22 @@ from orchestrator.judge.candidate import ZONE, CandidateFailed, KilledFromOutsid
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import DeviceArena, slots, torch_dtype
-from orchestrator.judge.timing import baselines, rounds
-from orchestrator.judge.timing.baselines import Spec
-from orchestrator.judge.timing.contender import Contender
+from orchestrator.judge.timing import rounds
 from orchestrator.judge.timing.roofline import Roofline
 from orchestrator.judge.timing.rounds import ContenderFailed, Series
+from orchestrator.judge.timing.seats import MOST_CONTENDERS, TWIN, Seats
 from orchestrator.judge.timing.statistics import median
-from orchestrator.measured import CANDIDATE, GpuState, Measured, MeasureJob, ShapeTimings, Timing
+from orchestrator.measured import CANDIDATE, CHAMPION, GpuState, Measured, MeasureJob, ShapeTimings, Timing
 from orchestrator.records import Judging, Status
-from orchestrator.tree import remove_tree
 
 T = TypeVar("T")
 Tell = Callable[[str], None]
 
-MOST_CONTENDERS = 10  # processes that are timed at once
-_TWIN = "the same baseline again"
 _TRIES = 2  # at a shape whose two clocks disagree
 
 
 class _Dropped(Exception):
     """A baseline failed and is out; the shape must be timed without it."""
-
-
-@dataclass(frozen=True)
-class _Seat:
-    """What a contender runs in, kept when it is started again."""
-
-    spec: Spec
-    server: ForkServer
-    scratch: Path
-    arenas: tuple[DeviceArena, DeviceArena]
-
-
-@dataclass
-class _Taker:
-    """One that takes part: its process, and whether its calls can be captured."""
-
-    seat: _Seat
-    contender: Contender
-    graph: bool = True
-    detail: str = ""
 
 
 class Session:
@@ -89,11 +64,12 @@ class _Measurement:
     roofline: Roofline
     tell: Tell
     seed: int = 0
-    takers: dict[str, _Taker] = field(default_factory=dict)  # the candidate first
-    absent: dict[str, str] = field(default_factory=dict)
     generated: dict[str, str] = field(default_factory=dict)
     delivered: Any = None  # what the stand-in for the kernel returns to the test file
     begun: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.seats = Seats(self.job, self.servers, "cuda", self.tell)
 
     def measured(self) -> Measured:
         """All of it. Whatever happens, the processes end and the buffers are given back."""
@@ -101,7 +77,7 @@ class _Measurement:
         self.seed = job.seed if job.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
         stand_in = ModuleType(Path(job.kernel).stem)
         setattr(stand_in, job.function, lambda *args, **kwargs: self.delivered)
-        before, seats = self._state(), []
+        before = self._state()
         self._refuse_company(before)
         found: list[ShapeTimings] = []
         try:
@@ -111,10 +87,8 @@ class _Measurement:
                     for shape in job.shapes
                     for dtype in job.dtypes
                 ]
-                seats = self._seats(test, cases)
-                for seat in seats:
-                    self._start(seat)
-                sandbox = self.takers[CANDIDATE].contender.pieces
+                self._take_seats(test, cases)
+                sandbox = self.seats.takers[CANDIDATE].contender.pieces
                 for case in cases:
                     found.append(self._shape(test, case))
             said = f"timed at {len(found)} shapes"
@@ -129,7 +103,7 @@ class _Measurement:
             result = Measured(failed.status, failed.message, job.nonce, failed.detail, shapes=tuple(found))
         finally:
             after = self._state()
-            self._end(seats)
+            self.seats.end()
         return self._completed(result, before, after)
 
     def _completed(self, result: Measured, before: GpuState, after: GpuState) -> Measured:
@@ -148,21 +122,11 @@ class _Measurement:
             seconds=round(time.monotonic() - self.begun, 1),
         )
 
-    # --- who takes part ---
-
-    def _seats(self, test: ModuleType, cases: Sequence[Any]) -> list[_Seat]:
-        specs = [baselines.candidate(self.job), *baselines.baselines(self.job)]
-        specs.append(replace(baselines.twin(self.job), name=_TWIN))
-        if len(specs) > len(self.servers):
-            raise JudgeError(f"{len(specs)} contenders are more than the {len(self.servers)} that can be timed at once")
+    def _take_seats(self, test: ModuleType, cases: Sequence[Any]) -> None:
         into, out = self._buffer_bytes(test, cases)
-        folder = Path(self.job.folder)
-        seats = []
-        for number, (spec, server) in enumerate(zip(specs, self.servers, strict=False)):
-            scratch = folder / f"scratch-{number}"
-            scratch.mkdir()
-            seats.append(_Seat(spec, server, scratch, (DeviceArena(into), DeviceArena(out))))
-        return seats
+        self.seats.take(lambda: (DeviceArena(into), DeviceArena(out)))
+        names = ", ".join(self.seats.takers)
+        self.tell(f"{len(self.seats.takers)} processes, {into + out >> 20} MiB shared with each: {names}")
 
     def _buffer_bytes(self, test: ModuleType, cases: Sequence[Any]) -> tuple[int, int]:
         """What the largest shape needs for its inputs and for its results."""
@@ -176,78 +140,48 @@ class _Measurement:
         torch.cuda.empty_cache()
         return into, out
 
-    def _start(self, seat: _Seat, *, graph: bool = True, detail: str = "") -> None:
-        """Start a process; a baseline that cannot be imported is absent."""
-        contender = self._contender(seat)
-        self.takers[seat.spec.name] = _Taker(seat, contender, graph, detail)
-        try:
-            contender.load()
-        except CandidateFailed as failed:
-            self._lost(seat.spec.name, failed)
-
-    def _contender(self, seat: _Seat) -> Contender:
-        folder = Path(self.job.folder)
-        return Contender(seat.server, seat.spec, folder, seat.scratch, "cuda", seat.arenas, self.job.limits)
-
-    def _lost(self, name: str, failed: CandidateFailed) -> None:
-        """A baseline is out, and why; a candidate is not lost but convicted."""
-        if name == CANDIDATE or isinstance(failed, KilledFromOutside):
-            raise failed
-        self.takers.pop(name).contender.end()
-        self.absent[name] = failed.message
-        self.tell(f"without {name}: {failed.message}")
-
-    def _end(self, seats: Sequence[_Seat]) -> None:
-        for taker in self.takers.values():
-            taker.contender.end()
-        for seat in seats:
-            for arena in seat.arenas:
-                arena.close()
-            remove_tree(seat.scratch)
-
-    # --- one shape ---
-
     def _shape(self, test: ModuleType, case: Any) -> ShapeTimings:
         if time.monotonic() - self.begun > self.job.total_s:
             raise JudgeError(f"measuring did not end within {self.job.total_s:g} s; raise measure.total_s")
-        while True:
+        for _ in range(MOST_CONTENDERS):
             try:
                 timings = self._timed(test, case)
             except _Dropped:
                 continue
             self.tell(_line(timings))
             return timings
+        raise JudgeError(f"the baselines keep failing at {case.name}: {'; '.join(self.seats.absent.values())}")
 
     def _timed(self, test: ModuleType, case: Any) -> ShapeTimings:
+        self.seats.keep_a_twin()
         warm, fresh = (test.make_inputs(case, "cuda", seed) for seed in (self.seed, self.seed + 1))
-        for name in list(self.takers):
+        for name in list(self.seats.takers):
             self._prepare(name, warm, case)
-        for name in list(self.takers):
+        for name in list(self.seats.takers):
             self._of(name, partial(self._tried, name, fresh, test, case))
         series = self._series(test, case)
-        ours = [one for name, one in series.items() if name != CANDIDATE and self.takers[name].graph]
-        return self._record(case, series, ours)
+        torch.cuda.empty_cache()
+        return self._record(case, series, self._ours(series))
 
     def _tried(self, name: str, fresh: Mapping[str, torch.Tensor], test: ModuleType, case: Any) -> None:
         """Other values into the same places after capture: a first block must have computed with them."""
-        contender = self.takers[name].contender
+        contender = self.seats.takers[name].contender
         contender.renew(fresh)
         contender.time(1)
         self._right(name, test, case)
 
     def _prepare(self, name: str, inputs: Mapping[str, torch.Tensor], case: Any) -> None:
         """Compiled, run and captured; where that fails with a graph, in a new process without one."""
-        limits, taker = self.job.limits, self.takers[name]
+        limits, taker = self.job.limits, self.seats.takers[name]
         seconds = limits.call_s + limits.compile_s
         try:
             taker.contender.prepare(inputs, case.parameters, graph=taker.graph, seconds=seconds)
         except CandidateFailed as failed:
             if not taker.graph or isinstance(failed, KilledFromOutside):
-                self._lost(name, failed)
+                self.seats.lost(name, failed)
                 return
-            taker.contender.end()
-            self._start(taker.seat, graph=False, detail=f"no graph could be captured ({failed.message})")
-            if name in self.takers:
+            self.seats.again(name, graph=False, detail=f"no graph could be captured ({failed.message})")
+            if name in self.seats.takers:
                 self._prepare(name, inputs, case)
         else:
             if taker.contender.generated:
@@ -258,12 +192,12 @@ class _Measurement:
         try:
             return action()
         except CandidateFailed as failed:
-            self._lost(name, failed)
+            self.seats.lost(name, failed)
             raise _Dropped from failed
 
     def _right(self, name: str, test: ModuleType, case: Any) -> None:
         """Raises CandidateFailed unless the last replay wrote the right values for inputs that it cannot have seen."""
-        inputs, self.delivered = self.takers[name].contender.last_replay()
+        inputs, self.delivered = self.seats.takers[name].contender.last_replay()
         got, want = test.run(inputs, case.parameters)
         as_promised(got, want)
         pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
@@ -278,17 +212,18 @@ class _Measurement:
 
     def _series(self, test: ModuleType, case: Any) -> dict[str, Series]:
         """The rounds; once more where the candidate's events and the judge's clock disagree."""
-        contenders = {name: taker.contender for name, taker in self.takers.items()}
+        contenders = {name: taker.contender for name, taker in self.seats.takers.items()}
         draw = random.Random(os.urandom(8))
         for _ in range(_TRIES):
             try:
                 series = rounds.alternate(contenders, self.job.rounds, draw, lambda: self._right(CANDIDATE, test, case))
             except ContenderFailed as failed:
-                self._lost(failed.name, failed.failure)
+                self.seats.lost(failed.name, failed.failure)
                 raise _Dropped from failed
-            ours = [one for name, one in series.items() if name != CANDIDATE and self.takers[name].graph]
-            missing = rounds.unreported_us(series[CANDIDATE], ours) if self.takers[CANDIDATE].graph and ours else 0.0
-            if not missing:
+            ours = self._ours(series)
+            if not ours or not self.seats.takers[CANDIDATE].graph:
+                return series
+            if not (missing := rounds.unreported_us(series[CANDIDATE], ours)):
                 return series
         clocks = series[CANDIDATE].clocks
         raise CandidateFailed(
@@ -297,10 +232,15 @@ class _Measurement:
             f"{missing:.2f} us more are spent on each: what is timed is not all that runs",
         )
 
+    def _ours(self, series: Mapping[str, Series]) -> list[Series]:
+        """Of those that run code of ours alone, in a graph: their two clocks say how far apart clocks are."""
+        takers = self.seats.takers
+        return [one for name, one in series.items() if name not in (CANDIDATE, CHAMPION) and takers[name].graph]
+
     def _record(self, case: Any, series: Mapping[str, Series], ours: Sequence[Series]) -> ShapeTimings:
         dims, itemsize = dict(case.dims), torch_dtype(case.dtype).itemsize
         nbytes, flops = (_evaluated(text, dims, itemsize) for text in (self.job.bytes, self.job.flops))
-        twin = series.get(_TWIN)
+        twin = series.get(TWIN)
         return ShapeTimings(
             dims=dims,
             dtype=case.dtype,
@@ -309,25 +249,22 @@ class _Measurement:
             ideal_us=self.roofline.ideal_us(nbytes, flops, case.dtype),
             candidate=self._timing(CANDIDATE, series[CANDIDATE], ours),
             baselines=tuple(
-                self._timing(name, one, ours) for name, one in series.items() if name not in (CANDIDATE, _TWIN)
+                self._timing(name, one, ours) for name, one in series.items() if name not in (CANDIDATE, TWIN)
             ),
             twin=tuple(twin.latencies_us) if twin else (),
-            twin_of=baselines.twin(self.job).name if twin else "",
-            absent=dict(self.absent),
+            twin_of=self.seats.twin_of if twin else "",
+            absent=dict(self.seats.absent),
         )
 
     def _timing(self, name: str, series: Series, ours: Sequence[Series]) -> Timing:
-        taker = self.takers[name]
+        taker = self.seats.takers[name]
         latencies = series.latencies_us if taker.graph or not ours else rounds.by_the_judges_clock(series, ours)
         call = self._of(name, lambda: rounds.call_us(taker.contender, median(latencies)))
         return Timing(name, tuple(latencies), series.clocks.slope_us, call, taker.graph, taker.detail)
 
-    # --- the machine ---
-
     def _state(self) -> GpuState:
         properties = torch.cuda.get_device_properties()
-        ours = [os.getpid(), *(taker.contender.pid for taker in self.takers.values() if taker.contender.alive)]
-        return gpu.state(properties.name, str(getattr(properties, "uuid", "")), ours)
+        return gpu.state(properties.name, str(getattr(properties, "uuid", "")), self.seats.pids())
 
     def _refuse_company(self, before: GpuState) -> None:
         if self.job.require_idle and before.others:
