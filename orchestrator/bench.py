@@ -52,9 +52,20 @@ class Watch(Protocol):
 
 
 async def bench(
-    file: KernelFile, op: Op, executor: Executor, settings: Settings, watch: Watch, folder: Path
+    file: KernelFile,
+    op: Op,
+    executor: Executor,
+    settings: Settings,
+    watch: Watch,
+    folder: Path,
+    dtypes: tuple[str, ...] = (),
 ) -> Benched:
-    """Judge the file and, if it passes, time it. The evidence is left in `folder`."""
+    """Judge the file and, if it passes, time it, with all of the op's dtypes if none are given.
+
+    The evidence is left in `folder`.
+    """
+    if unknown := set(dtypes) - set(op.spec.bench.dtypes):
+        raise UsageError(f"--dtype {sorted(unknown)[0]}: {op.name} is measured with {', '.join(op.spec.bench.dtypes)}")
     judging = await executor.start()
     if judging.interpreted:
         raise UsageError(NOTHING_TO_MEASURE_ON)
@@ -66,7 +77,7 @@ async def bench(
     if not report.passed:
         return Benched(file.name, file.sha256, report)
     measured = await measure_kernel(
-        *(file.data, Rivals(), op, _export(op), executor, settings, folder), tell=watch.measuring
+        *(file.data, Rivals(), op, _export(op), executor, settings, folder), tell=watch.measuring, dtypes=dtypes
     )
     return _weighed(Benched(file.name, file.sha256, report, measured), op, settings)
 

@@ -143,6 +143,9 @@ def verify_files(
 def bench_file(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A kernel file, of any name; - is standard input.")],
     op: Annotated[str | None, typer.Option(metavar="NAME", help="The op it is a kernel of.")] = None,
+    dtype: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only with this dtype; may be repeated. [default: all]")
+    ] = None,
     require_idle: _RequireIdle = False,
     require_sandbox: _RequireSandbox = False,
     out: Annotated[
@@ -160,7 +163,7 @@ def bench_file(
         raise UsageError("nothing to measure it by: give --op NAME; `python -m orchestrator ops` lists the ops")
     settings = _settings(config, override, _strictness(require_idle, require_sandbox))
     _require_gpu(settings)
-    raise typer.Exit(_bench(file, op, settings, out, as_json=json))
+    raise typer.Exit(_bench(file, op, settings, out, tuple(dtype or ()), as_json=json))
 
 
 @app.command("measure")
@@ -173,9 +176,9 @@ def measure_run(
     override: _Override = None,
     json: _Json = False,
 ) -> None:
-    """Finish a run that ended as UNMEASURED: judge its kernel here, measure it, decide.
+    """Finish a run that was UNMEASURED.
 
-    Needs a GPU; the workspaces may have been copied from another machine.
+    Its best kernel is judged again here, measured and decided. Needs a GPU; the workspaces may have been copied from another machine.
     """
     settings = _settings(config, override, _strictness(require_idle, require_sandbox))
     _require_gpu(settings)
@@ -188,7 +191,7 @@ def adopt_run(
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it goes into DECISION.md.")] = None,
     workspaces: _Workspaces = Path("workspaces"),
 ) -> None:
-    """Merge the best kernel of a run against the table's decision, as a person's own."""
+    """Merge the best kernel of a run, as a person's decision."""
     if reason is None:
         raise UsageError("say why this kernel is adopted: --reason TEXT; it goes into DECISION.md")
     raise typer.Exit(_adopt(run, reason, workspaces))
@@ -319,7 +322,9 @@ def _require_gpu(settings: Settings) -> None:
         raise UsageError(finish.NOTHING_TO_MEASURE_ON)
 
 
-def _bench(name: str, op_name: str, settings: Settings, out: Path | None, *, as_json: bool) -> int:
+def _bench(
+    name: str, op_name: str, settings: Settings, out: Path | None, dtypes: tuple[str, ...], *, as_json: bool
+) -> int:
     from rich.console import Console
 
     from orchestrator import bench, ops, verify
@@ -329,7 +334,7 @@ def _bench(name: str, op_name: str, settings: Settings, out: Path | None, *, as_
     terminal = Terminal(Console(stderr=as_json))
     try:
         with verify.judge_log() as log, verify.kept_or_temporary(out) as folder:
-            result = asyncio.run(_bench_on(file, op, settings, terminal, folder, log))
+            result = asyncio.run(_bench_on(file, op, settings, terminal, folder, log, dtypes))
     except KeyboardInterrupt:
         terminal.close()
         typer.echo("interrupted", err=True)
@@ -341,14 +346,14 @@ def _bench(name: str, op_name: str, settings: Settings, out: Path | None, *, as_
 
 
 async def _bench_on(
-    file: KernelFile, op: Op, settings: Settings, terminal: Terminal, folder: Path, log: Path
+    file: KernelFile, op: Op, settings: Settings, terminal: Terminal, folder: Path, log: Path, dtypes: tuple[str, ...]
 ) -> Benched:
     from orchestrator.bench import bench
     from orchestrator.executors.local import LocalExecutor
 
     executor = LocalExecutor(settings.judge.device, log)
     try:
-        return await bench(file, op, executor, settings, terminal, folder)
+        return await bench(file, op, executor, settings, terminal, folder, dtypes)
     finally:
         await executor.close()
 

@@ -68,6 +68,7 @@ class MeasureSettings(_Section):
     rounds: Annotated[int, Field(ge=4, le=1000)] = 24
     total_s: Annotated[float, Field(gt=0)] = 1500
     require_idle: bool = False
+    without: tuple[str, ...] = ()
 
 
 class Settings(BaseSettings):

@@ -39,15 +39,20 @@ async def measure_kernel(
     settings: Settings,
     folder: Path,
     tell: Callable[[str], None],
+    dtypes: tuple[str, ...] = (),
 ) -> Measured:
-    """Time a kernel that has passed. `folder` is where its job folder is made, and where the evidence is kept."""
+    """Time a kernel that has passed, with all of the op's dtypes if none are given.
+
+    `folder` is where its job folder is made, and where the evidence is kept.
+    """
     job_folder = folder / "job"
     export(job_folder, op.spec.kernel_name, kernel)
     if rivals.champion is not None:
         with os_errors("write the champion beside the kernel"):
             (job_folder / _CHAMPION).mkdir()
             (job_folder / _CHAMPION / op.spec.kernel_name).write_bytes(rivals.champion)
-    measured = await executor.measure(job_of(op, settings, job_folder, rivals), tell)
+    job = job_of(op, settings, job_folder, rivals)
+    measured = await executor.measure(replace(job, dtypes=dtypes or job.dtypes), tell)
     keep(measured, folder)
     return replace(measured, generated={})
 
@@ -79,6 +84,7 @@ def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJ
         flops=spec.bench.flops,
         baselines=tuple(Baseline(name, one.call, one.module) for name, one in spec.bench.baselines.items()),
         champion="" if rivals.champion is None else f"{_CHAMPION}/{spec.kernel_name}",
+        without=settings.measure.without,
         rounds=settings.measure.rounds,
         total_s=settings.measure.total_s,
         require_idle=settings.measure.require_idle,

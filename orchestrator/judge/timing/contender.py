@@ -98,4 +98,4 @@ class Contender(Candidate):
 
 
 def _is_time(us: object) -> bool:
-    return isinstance(us, float) and 0 < us < math.inf
+    return isinstance(us, float) and 0 <= us < math.inf
