@@ -78,6 +78,10 @@ def run(
     rounds: Annotated[
         int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
     ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize]"),
+    ] = None,
     device: _Device = None,
     quick: _Quick = None,
     seed: _Seed = None,
@@ -103,7 +107,7 @@ def run(
         raise UsageError("nothing to do: give --op NAME; `python -m orchestrator ops` lists the ops")
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent, "model": model},
-        "loop": {"rounds": rounds},
+        "loop": {"rounds": rounds, "stages": stages.split(",") if stages is not None else None},
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None},
         "measure": {"require_idle": require_idle or None},
     }
@@ -178,7 +182,8 @@ def measure_run(
 ) -> None:
     """Finish a run that was UNMEASURED.
 
-    Its best kernel is judged again here, measured and decided. Needs a GPU; the workspaces may have been copied from another machine.
+    Its best kernel is judged again here, measured and decided. Needs a GPU; the workspaces may have been copied from
+    another machine.
     """
     settings = _settings(config, override, _strictness(require_idle, require_sandbox))
     _require_gpu(settings)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from orchestrator import resources
@@ -26,11 +26,17 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _in_order(stages: tuple[str, ...]) -> tuple[str, ...]:
+    if not stages or stages[0] != "correct" or len(set(stages)) != len(stages):
+        raise ValueError("stages begin with correct, and none comes twice")
+    return stages
+
+
 class LoopSettings(_Section):
     """How long to try."""
 
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
-    stages: tuple[Literal["correct"], ...] = ("correct",)
+    stages: Annotated[tuple[Literal["correct", "optimize"], ...], AfterValidator(_in_order)] = ("correct", "optimize")
 
 
 class AgentSettings(_Section):

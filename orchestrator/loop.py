@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.agents import Agent, Request
+from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.attempt import judge_reply, require_sandbox
 from orchestrator.config import Settings
 from orchestrator.executors import Executor
@@ -30,7 +31,13 @@ async def run_op(op: Op, agent: Agent, executor: Executor, settings: Settings, w
     recorder = Recorder.open(op, agent.name, settings, workspaces, judging, watch)
     with recorder.recording():
         for rung, stage in enumerate(settings.loop.stages, 1):
-            await _stage(stage, op, agent, executor, settings, recorder, judging)
+            try:
+                await _stage(stage, op, agent, executor, settings, recorder, judging)
+            except RepliesExhausted as exhausted:
+                if recorder.run.best is None:
+                    raise
+                recorder.remark(f"It ended with the best kernel so far: {exhausted}")
+                break
             verdict = await weighed(op, executor, settings, recorder, judging, settings.loop.stages[:rung])
             if verdict.decision is not Decision.REWORK:
                 break
@@ -41,9 +48,12 @@ async def run_op(op: Op, agent: Agent, executor: Executor, settings: Settings, w
 async def _stage(
     stage: str, op: Op, agent: Agent, executor: Executor, settings: Settings, recorder: Recorder, judging: Judging
 ) -> None:
-    """Up to `rounds` proposals; each failing one goes back to the model with its whole report."""
+    """Up to `rounds` proposals; each failing one goes back to the model with its whole report.
+
+    The first stage begins from the specification, a later one from the best kernel and what was measured of it.
+    """
     prompts = Prompts(op, judging, settings.loop.rounds)
-    prompt = prompts.generate()
+    prompt = prompts.generate() if recorder.run.best is None else prompts.optimize(*recorder.so_far())
     for round_ in range(1, settings.loop.rounds + 1):
         folder = recorder.asked(prompt, stage, round_)
         reply = await agent.propose(Request(prompt, stage, round_, folder))

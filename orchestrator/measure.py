@@ -17,9 +17,9 @@ from orchestrator.executors import Executor
 from orchestrator.measured import Baseline, Measured, MeasureJob
 from orchestrator.ops import Op
 from orchestrator.records import to_json
-from orchestrator.tree import os_errors
+from orchestrator.tree import lay_out, os_errors
 
-_CHAMPION = "champion"  # folder of the champion's kernel, in the job's folder
+_CHAMPION, _BEST = "champion", "best"  # folders of their kernels, in the job's folder
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Rivals:
 
     champion: bytes | None = None
     main: str = ""  # commit
+    best: bytes | None = None  # the run's best kernel so far, where the candidate is a later one
 
 
 async def measure_kernel(
@@ -47,14 +48,13 @@ async def measure_kernel(
     """
     job_folder = folder / "job"
     export(job_folder, op.spec.kernel_name, kernel)
-    if rivals.champion is not None:
-        with os_errors("write the champion beside the kernel"):
-            (job_folder / _CHAMPION).mkdir()
-            (job_folder / _CHAMPION / op.spec.kernel_name).write_bytes(rivals.champion)
+    for name, rival in ((_CHAMPION, rivals.champion), (_BEST, rivals.best)):
+        if rival is not None:
+            lay_out({op.spec.kernel_name: rival}, job_folder / name)
     job = job_of(op, settings, job_folder, rivals)
     measured = await executor.measure(replace(job, dtypes=dtypes or job.dtypes), tell)
     keep(measured, folder)
-    return replace(measured, generated={})
+    return measured
 
 
 def keep(measured: Measured, folder: Path) -> None:
@@ -84,6 +84,7 @@ def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJ
         flops=spec.bench.flops,
         baselines=tuple(Baseline(name, one.call, one.module) for name, one in spec.bench.baselines.items()),
         champion="" if rivals.champion is None else f"{_CHAMPION}/{spec.kernel_name}",
+        best="" if rivals.best is None else f"{_BEST}/{spec.kernel_name}",
         without=settings.measure.without,
         rounds=settings.measure.rounds,
         total_s=settings.measure.total_s,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.records import Limits, Record, SandboxPiece, Status
 
-CANDIDATE, CHAMPION = "candidate", "champion"
+CANDIDATE, CHAMPION, BEST = "candidate", "champion", "the best kernel so far"
 REFERENCE, COMPILED, AUTOTUNED = "eager reference", "torch.compile", "torch.compile, max-autotune"
 
 
@@ -45,6 +45,7 @@ class MeasureJob(Record):
     flops: str
     baselines: tuple[Baseline, ...] = ()
     champion: str = ""  # file in the folder; "" where there is none
+    best: str = ""  # the run's best kernel so far, a file in the folder; "" where the candidate is the first
     without: tuple[str, ...] = ()  # baselines left out, by name; the record says so
     rounds: int = 24
     total_s: float = 1500

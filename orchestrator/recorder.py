@@ -118,7 +118,7 @@ class Recorder:
             (folder / "report.md").write_text(prompts.render_report(report), encoding="utf-8")
             if judged.kernel is not None and (script := repro.script(self._op, judged.kernel, report)):
                 (folder / "repro.py").write_text(script, encoding="utf-8", newline="")
-        best = number if report.passed else self.run.best
+        best = number if report.passed and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._save()
         self._watch.judged(attempt)
@@ -134,7 +134,8 @@ class Recorder:
 
     def rejudged(self, report: Report) -> None:
         """The best kernel has a new verdict; one that fails now is the best no more."""
-        self._judge_best_anew(report)
+        assert self.run.best is not None
+        self._judge_anew(self.run.best, report)
         self._save()
 
     def recall(self, measured: Measured | None) -> None:
@@ -145,41 +146,75 @@ class Recorder:
         """A sentence for the record."""
         self.run = replace(self.run, remarks=(*self.run.remarks, text))
 
-    def rivals(self) -> Rivals:
-        """What the op's champion is now, and where main stands: a merge goes by that."""
+    def challenger(self) -> int | None:
+        """The attempt that is to be measured: the newest that passed, unless it or a better one was; else none."""
+        run = self.run
+        if run.attempts and run.attempts[-1].report.passed and run.attempts[-1].number != run.best:
+            return run.attempts[-1].number
+        return run.best if run.measurement is None else None
+
+    def rivals(self, challenger: int) -> Rivals:
+        """What that attempt is measured against: the op's champion now, and the run's best if it is another."""
         space = self.branch.workspace
         main = space.tip("main")
-        return Rivals(space.read_at(self._op.spec.kernel_name, main), main)
+        best = None if self.run.best in (None, challenger) else self.best_kernel()
+        return Rivals(space.read_at(self._op.spec.kernel_name, main), main, best)
 
     def measuring(self, text: str) -> None:
         """How far a measurement is. Told, not kept."""
         self._watch.measuring(text)
 
-    def measured(self, measured: Measured, rivals: Rivals, rungs_left: int) -> str:
-        """Keep what measuring the best kernel came to; returns why it is no measurement, "" where it is one.
+    def measured(
+        self, challenger: int, measured: Measured, rivals: Rivals, rungs_left: int, margin_floor: float
+    ) -> str:
+        """Keep what measuring that attempt came to; returns why it is no measurement, "" where it is one.
 
-        A kernel that was convicted while it was timed is the best no more.
+        It is the best from then on if it is the first or beats the best beyond the noise; else it is discarded. A
+        kernel that was convicted while it was timed has not passed.
         """
-        self._measured, self._rivals = measured, rivals
         reason = weigh.fault(measured)
         if measured.status is not Status.PASSED:
-            message = f"while it was timed: {measured.message}"
-            assert self.run.best is not None
-            passed = self.run.attempts[self.run.best - 1].report
-            self._judge_best_anew(replace(passed, status=measured.status, message=message, detail=measured.detail))
-        elif not reason:
-            self.run = replace(self.run, measurement=weigh.weigh(measured, rungs_left=rungs_left))
-        self._save()
+            self._convict(challenger, measured)
+        elif reason:
+            self.remark(f"Attempt {challenger} could not be measured: {reason}")
+        elif challenger == self.run.best or weigh.beats_the_best(measured, margin_floor):
+            self._lead(challenger, measured, rivals, rungs_left)
+        else:
+            best = self.run.best
+            self.remark(f"Attempt {challenger} is correct, not faster than attempt {best} beyond the noise: discarded")
+        self.fewer_rungs(rungs_left)
         return reason
 
-    def _judge_best_anew(self, report: Report) -> None:
-        assert self.run.best is not None
-        old = self.run.attempts[self.run.best - 1]
+    def fewer_rungs(self, left: int) -> None:
+        """So many stages are left to try."""
+        if self.run.measurement is not None:
+            self.run = replace(self.run, measurement=replace(self.run.measurement, rungs_left=left))
+        self._save()
+
+    def so_far(self) -> tuple[bytes, Measured]:
+        """The best kernel, and what was measured of it."""
+        assert self._measured is not None
+        return self.best_kernel(), self._measured
+
+    def _lead(self, number: int, measured: Measured, rivals: Rivals, rungs_left: int) -> None:
+        self._measured, self._rivals = measured, rivals
+        self.run = replace(self.run, best=number, measurement=weigh.weigh(measured, rungs_left=rungs_left))
+
+    def _convict(self, number: int, measured: Measured) -> None:
+        if number == self.run.best:
+            self._measured = measured  # what there is of it
+        passed = self.run.attempts[number - 1].report
+        message = f"while it was timed: {measured.message}"
+        self._judge_anew(number, replace(passed, status=measured.status, message=message, detail=measured.detail))
+
+    def _judge_anew(self, number: int, report: Report) -> None:
+        """That attempt has another verdict; what was measured of it no longer counts."""
+        old, best = self.run.attempts[number - 1], self.run.best
         new = replace(old, report=report)
         attempts = tuple(new if attempt is old else attempt for attempt in self.run.attempts)
-        best = self.run.best if report.passed else None
-        self.run = replace(self.run, best=None, measurement=None)  # a record is never half one, half the other
-        self.run = replace(self.run, attempts=attempts, best=best)
+        if number == best:
+            self.run = replace(self.run, best=None, measurement=None)
+        self.run = replace(self.run, attempts=attempts, best=best if number != best or report.passed else None)
         self._watch.judged(new)
 
     def merged(self) -> None:
@@ -201,7 +236,11 @@ class Recorder:
     def best_kernel(self) -> bytes:
         """The bytes of the best passed kernel."""
         assert self.run.best is not None
-        commit = self.run.attempts[self.run.best - 1].commit
+        return self.kernel_of(self.run.best)
+
+    def kernel_of(self, number: int) -> bytes:
+        """The bytes of that attempt's kernel."""
+        commit = self.run.attempts[number - 1].commit
         kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(commit))
         if kernel is None:
             raise WorkspaceError(f"commit {commit} of {self.run.id} holds no {self._op.spec.kernel_name}")

@@ -20,19 +20,24 @@ _NO_GPU = "there is no GPU here, and times in Triton's interpreter mean nothing"
 async def weighed(
     op: Op, executor: Executor, settings: Settings, recorder: Recorder, judging: Judging, done: tuple[str, ...]
 ) -> Verdict:
-    """Measure the best kernel where there is something to measure on, and decide. `done` are the stages behind us."""
+    """Measure what a stage brought, where there is something to measure on, and decide.
+
+    `done` are the stages behind us. A stage that brought nothing new leaves the best kernel as it was.
+    """
     reason, left = _NO_GPU, len(set(settings.loop.stages) - set(done))
-    if recorder.run.best is not None and not judging.interpreted:
-        rivals, kernel = recorder.rivals(), recorder.best_kernel()
+    thresholds = op.spec.thresholds(settings.decision)
+    recorder.fewer_rungs(left)
+    if (challenger := recorder.challenger()) is not None and not judging.interpreted:
+        rivals, kernel = recorder.rivals(challenger), recorder.kernel_of(challenger)
         folder, tell = recorder.new_folder("measurements"), recorder.measuring
         measured = await measure_kernel(kernel, rivals, op, recorder.branch.export, executor, settings, folder, tell)
-        reason = recorder.measured(measured, rivals, left)
+        reason = recorder.measured(challenger, measured, rivals, left, thresholds.margin_floor)
     last: Attempt | None = recorder.run.attempts[-1] if recorder.run.attempts else None
     return decide(
         last.status if last else None,
         recorder.run.best is not None,
         recorder.run.measurement,
-        op.spec.thresholds(settings.decision),
+        thresholds,
         unmeasured_reason=reason,
         rounds=settings.loop.rounds,
         rungs_done=done,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from orchestrator.judge.timing import statistics
 from orchestrator.judge.timing.statistics import Interval, median
-from orchestrator.measured import Measured, ShapeTimings, Timing
+from orchestrator.measured import BEST, Measured, ShapeTimings, Timing
 from orchestrator.records import Measurement
 
 _LAUNCH_BOUND = 2.0  # times the launch
@@ -73,7 +73,7 @@ def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
     every = [_row(shape, measured.launch_us) for shape in counting]
     slowest = min(every, key=lambda row: row.speedup.middle)
     total = statistics.geomean_speedup(
-        [(shape.candidate.latencies_us, [one.latencies_us for one in shape.baselines]) for shape in counting]
+        [(shape.candidate.latencies_us, [one.latencies_us for one in _deciding(shape)]) for shape in counting]
     )
     return Measurement(
         baseline=_named(every),
@@ -111,6 +111,17 @@ def baselines(measured: Measured) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.name for shape in measured.shapes for one in shape.baselines))
 
 
+def beats_the_best(measured: Measured, margin_floor: float) -> bool:
+    """Whether the candidate is faster than the run's best kernel so far, beyond the noise."""
+    over, spread = over_baseline(measured, BEST), noise(measured)
+    return over is not None and over.low >= 1 + max(spread or 0.0, margin_floor)
+
+
+def _deciding(shape: ShapeTimings) -> tuple[Timing, ...]:
+    """What the decision is against: everything but an earlier kernel of the same run."""
+    return tuple(one for one in shape.baselines if one.name != BEST)
+
+
 def _counting(measured: Measured) -> list[ShapeTimings]:
     """The shapes that count; all of them where every one is bound by its launch."""
     found = [shape for shape in measured.shapes if not _launch_bound(shape, measured.launch_us)]
@@ -122,7 +133,7 @@ def _launch_bound(shape: ShapeTimings, launch_us: float) -> bool:
 
 
 def _row(shape: ShapeTimings, launch_us: float) -> Row:
-    mine, times = shape.candidate.latencies_us, {one.name: one.latencies_us for one in shape.baselines}
+    mine, times = shape.candidate.latencies_us, {one.name: one.latencies_us for one in _deciding(shape)}
     us = median(mine)
     return Row(
         name=shape.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.measured import COMPILED, REFERENCE, GpuState, Measured, ShapeTimings, Timing
+from orchestrator.measured import BEST, COMPILED, REFERENCE, GpuState, Measured, ShapeTimings, Timing
 from orchestrator.records import Status
 
 ROUNDS = 6
@@ -23,8 +23,10 @@ def shape(
     dims: tuple[int, int] = (4096, 4096),
     ideal_us: float = 10.0,
     twin: float = 1.0,
+    best: float | None = None,
 ) -> ShapeTimings:
-    """One shape: the kernel, the reference four times as slow as torch.compile, and torch.compile twice."""
+    """One shape: the kernel, torch.compile and its twin, the reference four times as slow; perhaps an earlier best."""
+    earlier = () if best is None else (timing(BEST, best),)
     return ShapeTimings(
         dims=dict(zip(("M", "N"), dims, strict=True)),
         dtype="float16",
@@ -32,7 +34,7 @@ def shape(
         flops=4 * dims[0] * dims[1],
         ideal_us=ideal_us,
         candidate=timing("candidate", us),
-        baselines=(timing(REFERENCE, 4 * compiled), timing(COMPILED, compiled)),
+        baselines=(timing(REFERENCE, 4 * compiled), timing(COMPILED, compiled), *earlier),
         twin=timing("twin", compiled * twin).latencies_us,
         twin_of=COMPILED,
         absent={"liger": "ModuleNotFoundError: No module named 'liger_kernel'"},

@@ -14,6 +14,7 @@ from orchestrator.decide import Thresholds, decide
 from orchestrator.errors import UsageError, WorkspaceError
 from orchestrator.measured import Measured
 from orchestrator.ops import Op
+from orchestrator.prompts import Prompts
 from orchestrator.recorder import Recorder
 from orchestrator.records import (
     CaseResult,
@@ -58,7 +59,9 @@ def recorder_of(op: Op, workspaces: Path, *judged: Judged) -> Recorder:
 
 def decided(recorder: Recorder, found: Measured) -> Run:
     """The run after that measurement, decided by the table and concluded."""
-    reason = recorder.measured(found, recorder.rivals(), 0)
+    challenger = recorder.challenger()
+    assert challenger is not None
+    reason = recorder.measured(challenger, found, recorder.rivals(challenger), 0, Thresholds().margin_floor)
     run = recorder.run
     conclude(
         recorder,
@@ -89,15 +92,15 @@ def test_a_slower_one_stays_on_its_branch_with_why(rmsnorm: Op, tmp_path: Path) 
 
 def test_the_next_run_meets_the_champion(rmsnorm: Op, tmp_path: Path) -> None:
     decided(recorder_of(rmsnorm, tmp_path, Judged(GOOD, b"fast = 1\n")), measured(shape(40)))
-    rivals = recorder_of(rmsnorm, tmp_path, Judged(GOOD, b"faster = 1\n")).rivals()
+    rivals = recorder_of(rmsnorm, tmp_path, Judged(GOOD, b"faster = 1\n")).rivals(1)
     assert rivals.champion == b"fast = 1\n" and rivals.main == git(tmp_path, "rev-parse", "main")
 
 
 def test_two_winners_against_the_same_champion_are_not_both_merged(rmsnorm: Op, tmp_path: Path) -> None:
     first, second = (recorder_of(rmsnorm, tmp_path, Judged(GOOD, f"k = {n}\n".encode())) for n in (1, 2))
-    rivals = second.rivals()
+    rivals = second.rivals(1)
     decided(first, measured(shape(40)))
-    second.measured(measured(shape(39)), rivals, 0)
+    second.measured(1, measured(shape(39)), rivals, 0, 0.02)
     with pytest.raises(WorkspaceError, match=f"measure {second.run.id}"), second.recording():
         conclude(second, Verdict(Decision.MERGE, "Faster."))
     assert git(tmp_path, "show", "main:rmsnorm_triton.py") == "k = 1"
@@ -126,6 +129,63 @@ def test_a_branch_ends_with_its_best_kernel(rmsnorm: Op, tmp_path: Path) -> None
     run = decided(recorder, measured(shape(40)))
     assert run.best == 1
     assert git(tmp_path, "show", "main:rmsnorm_triton.py") == "best = 1"
+
+
+def stage_by_stage(op: Op, workspaces: Path, *found: Measured) -> Recorder:
+    """A run in which each stage brought a kernel that passed and was measured so."""
+    recorder = recorder_of(op, workspaces)
+    for number, measurement in enumerate(found, 1):
+        folder = recorder.asked(Prompt("", ()), "optimize", number)
+        judged = Judged(GOOD, f"k = {number}\n".encode())
+        recorder.judged("optimize", number, Prompt("", ()), Reply("", "model", Usage(0.0)), judged, folder)
+        challenger = recorder.challenger()
+        assert challenger == number
+        left = len(found) - number
+        recorder.measured(challenger, measurement, recorder.rivals(challenger), left, Thresholds().margin_floor)
+    return recorder
+
+
+def test_a_later_kernel_leads_only_if_it_beats_the_best_so_far(rmsnorm: Op, tmp_path: Path) -> None:
+    faster = stage_by_stage(rmsnorm, tmp_path, measured(shape(60)), measured(shape(40, best=60)))
+    assert faster.run.best == 2 and faster.run.measurement is not None
+    assert faster.run.measurement.speedup_low == pytest.approx(50 / 40), "against the baselines, not the earlier best"
+    assert faster.run.measurement.rungs_left == 0
+    same = stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), measured(shape(39.6, best=40)))
+    assert same.run.best == 1 and same.run.measurement is not None
+    assert same.run.measurement.speedup_low == pytest.approx(50 / 40) and same.run.measurement.rungs_left == 0
+    assert any("Attempt 2 is correct, not faster than attempt 1" in remark for remark in same.run.remarks)
+    assert same.rivals(2).best == b"k = 1\n" and same.rivals(1).best is None
+
+
+def test_noise_is_the_margin_of_a_later_kernel_too(rmsnorm: Op, tmp_path: Path) -> None:
+    noisy = measured(shape(37, best=40, twin=1.10))
+    assert stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), noisy).run.best == 1
+    quiet = measured(shape(37, best=40, twin=1.01))
+    assert stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), quiet).run.best == 2
+
+
+def test_a_later_kernel_that_is_convicted_leaves_the_best(rmsnorm: Op, tmp_path: Path) -> None:
+    convicted = measured(status=Status.TAMPERED, message="two clocks")
+    recorder = stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), convicted)
+    assert recorder.run.best == 1 and recorder.run.attempts[1].status is Status.TAMPERED
+    assert recorder.run.measurement is not None and recorder.challenger() is None
+    conclude(recorder, Verdict(Decision.MERGE, "Faster."))
+    assert git(tmp_path, "show", "main:rmsnorm_triton.py") == "k = 1"
+
+
+def test_the_next_stage_is_told_what_was_measured(rmsnorm: Op) -> None:
+    slow = replace(shape(60), dims={"M": 65536, "N": 128})
+    found = measured(shape(40), slow, generated={"torch.compile-65536x128-float16.py": "def call(args): ..."})
+    text = Prompts(rmsnorm, H200, 3).optimize(b"def the_kernel(): ...\n", found).turns[0].text
+    told = (
+        "def the_kernel()",
+        "- 65536x128 float16: 0.833 times the speed of torch.compile",
+        "def call(args)",
+        "ceiling",
+    )
+    for part in told:
+        assert part in text, f"the prompt does not hold {part!r}"
+    assert text.index("- 65536x128") < text.index("- 4096x4096"), "the one that lags most comes first"
 
 
 # --- taken up again ---------------------------------------------------------------------------------------------------

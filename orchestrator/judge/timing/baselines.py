@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 
 from orchestrator.judge.worker import load_function
-from orchestrator.measured import AUTOTUNED, CANDIDATE, CHAMPION, COMPILED, REFERENCE, MeasureJob
+from orchestrator.measured import AUTOTUNED, BEST, CANDIDATE, CHAMPION, COMPILED, REFERENCE, MeasureJob
 
 Entry: TypeAlias = Callable[..., object]
 Kind = Literal["function", "compiled", "expression"]
@@ -62,6 +62,8 @@ def baselines(job: MeasureJob) -> list[Spec]:
     ]
     if job.champion:
         found.append(Spec(CHAMPION, job.champion, job.function))
+    if job.best:
+        found.append(Spec(BEST, job.best, job.function))
     return [spec for spec in found if spec.name not in job.without]
 
 

@@ -30,7 +30,7 @@ from orchestrator.judge.timing.roofline import Roofline
 from orchestrator.judge.timing.rounds import ContenderFailed, Series
 from orchestrator.judge.timing.seats import MOST_CONTENDERS, TWIN, Seats
 from orchestrator.judge.timing.statistics import median
-from orchestrator.measured import CANDIDATE, CHAMPION, GpuState, Measured, MeasureJob, ShapeTimings, Timing
+from orchestrator.measured import BEST, CANDIDATE, CHAMPION, GpuState, Measured, MeasureJob, ShapeTimings, Timing
 from orchestrator.records import Judging, Status
 
 T = TypeVar("T")
@@ -235,7 +235,8 @@ class _Measurement:
     def _ours(self, series: Mapping[str, Series]) -> list[Series]:
         """Of those that run code of ours alone, in a graph: their two clocks say how far apart clocks are."""
         takers = self.seats.takers
-        return [one for name, one in series.items() if name not in (CANDIDATE, CHAMPION) and takers[name].graph]
+        theirs = (CANDIDATE, CHAMPION, BEST)
+        return [one for name, one in series.items() if name not in theirs and takers[name].graph]
 
     def _record(self, case: Any, series: Mapping[str, Series], ours: Sequence[Series]) -> ShapeTimings:
         dims, itemsize = dict(case.dims), torch_dtype(case.dtype).itemsize
