@@ -68,6 +68,8 @@ class Terminal:
         self._rest()
         if run.verdict is None:
             return
+        for remark in run.remarks:
+            self._line("", remark)
         self.say(f"{run.verdict.decision}: {run.verdict.reason}", f"bold {_COLOURS.get(run.verdict.decision, 'red')}")
         self.say(f"{_cost(run)}{run.seconds:.0f} s in all; {folder / 'DECISION.md'}, branch {run.branch}")
 
