@@ -35,7 +35,7 @@ async def times(kernel: Path, op: Op, executor: LocalExecutor, folder: Path) -> 
     """The kernel beside the eager reference and torch's own op."""
     lay_out({**op.workspace_files(), op.spec.kernel_name: kernel.read_bytes()}, folder)
     job = job_of(op, config.load(overrides=("measure.rounds=16",)), folder, Rivals())
-    job = replace(job, shapes=SHAPES, dtypes=("bfloat16",), without=(COMPILED, AUTOTUNED, "liger"))
+    job = replace(job, curve=(), shapes=SHAPES, dtypes=("bfloat16",), without=(COMPILED, AUTOTUNED, "liger"))
     return await executor.measure(job, lambda text: print(f"    {text}", flush=True))
 
 

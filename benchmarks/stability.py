@@ -79,7 +79,7 @@ async def by_us(op: Op, kernel: bytes, root: Path, times: int) -> dict[str, list
             begun, folder = time.perf_counter(), root / f"measure-{number}"
             lay_out({**op.workspace_files(), op.spec.kernel_name: kernel}, folder)
             job = job_of(op, config.load(), folder, Rivals())
-            job = replace(job, shapes=SHAPES, dtypes=("bfloat16",), without=(AUTOTUNED, REFERENCE, "liger"))
+            job = replace(job, curve=(), shapes=SHAPES, dtypes=("bfloat16",), without=(AUTOTUNED, REFERENCE, "liger"))
             found = await executor.measure(job, lambda text: None)
             rows = weigh.rows(found)
             for row in rows:

@@ -148,7 +148,8 @@ def bench_file(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A kernel file, of any name; - is standard input.")],
     op: Annotated[str | None, typer.Option(metavar="NAME", help="The op it is a kernel of.")] = None,
     dtype: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only with this dtype; may be repeated. [default: all]")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only with this dtype, no curve; may be repeated. [default: all]"),
     ] = None,
     require_idle: _RequireIdle = False,
     require_sandbox: _RequireSandbox = False,

@@ -31,6 +31,7 @@ def timings(measured: Measured) -> str:
         "timings.md.j2",
         measured=measured,
         rows=weigh.rows(measured),
+        curve=weigh.curve(measured),
         over={name: weigh.over_baseline(measured, name) for name in weigh.baselines(measured)},
         absent={name: why for shape in measured.shapes for name, why in shape.absent.items()},
     )

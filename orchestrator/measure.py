@@ -42,7 +42,7 @@ async def measure_kernel(
     tell: Callable[[str], None],
     dtypes: tuple[str, ...] = (),
 ) -> Measured:
-    """Time a kernel that has passed, with all of the op's dtypes if none are given.
+    """Time a kernel that has passed: all of the op's shapes, or with some dtypes only and without its curve.
 
     `folder` is where its job folder is made, and where the evidence is kept.
     """
@@ -52,7 +52,9 @@ async def measure_kernel(
         if rival is not None:
             lay_out({op.spec.kernel_name: rival}, job_folder / name)
     job = job_of(op, settings, job_folder, rivals)
-    measured = await executor.measure(replace(job, dtypes=dtypes or job.dtypes), tell)
+    if dtypes:
+        job = replace(job, dtypes=dtypes, curve=())
+    measured = await executor.measure(job, tell)
     keep(measured, folder)
     return measured
 
@@ -83,6 +85,8 @@ def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJ
         bytes=spec.bench.bytes,
         flops=spec.bench.flops,
         baselines=tuple(Baseline(name, one.call, one.module) for name, one in spec.bench.baselines.items()),
+        curve=spec.bench.curve.shapes if spec.bench.curve else (),
+        curve_dtype=spec.bench.curve.dtype if spec.bench.curve else "",
         champion="" if rivals.champion is None else f"{_CHAMPION}/{spec.kernel_name}",
         best="" if rivals.best is None else f"{_BEST}/{spec.kernel_name}",
         without=settings.measure.without,

@@ -44,6 +44,8 @@ class MeasureJob(Record):
     bytes: str
     flops: str
     baselines: tuple[Baseline, ...] = ()
+    curve: tuple[tuple[int, ...], ...] = ()  # shapes that are shown and do not decide
+    curve_dtype: str = ""
     champion: str = ""  # file in the folder; "" where there is none
     best: str = ""  # the run's best kernel so far, a file in the folder; "" where the candidate is the first
     without: tuple[str, ...] = ()  # baselines left out, by name; the record says so
@@ -97,6 +99,7 @@ class ShapeTimings(Record):
     baselines: tuple[Timing, ...]
     twin: tuple[float, ...] = ()  # the same baseline in another process: the noise
     twin_of: str = ""
+    curve: bool = False  # shown, not decided by
     absent: dict[str, str] = field(default_factory=dict)  # baselines that could not be timed here, and why
 
     @property

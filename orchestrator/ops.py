@@ -86,6 +86,13 @@ class Call(_Strict):
     module: str = ""
 
 
+class Curve(_Strict):
+    """Shapes that are shown beside those that decide: how the kernel fares as one dim grows."""
+
+    shapes: tuple[tuple[Positive, ...], ...]
+    dtype: Dtype
+
+
 class Bench(_Strict):
     """What to time. `bytes` and `flops` are expressions in the dims and `itemsize`.
 
@@ -97,6 +104,7 @@ class Bench(_Strict):
     bytes: Expression
     flops: Expression
     baselines: Annotated[dict[str, Call], Field(max_length=4)] = {}
+    curve: Curve | None = None
 
 
 class OpSpec(_Strict):
@@ -140,9 +148,10 @@ class OpSpec(_Strict):
             if unknown := set(shape) - known:
                 raise ValueError(f"{name}: shape uses {sorted(unknown)}; dims are {list(self.dims)}")
         telling = [self.sweep.telling.shape] if self.sweep.telling else []
+        curve = self.bench.curve.shapes if self.bench.curve else ()
         if all(math.log2(sizes[-1]).is_integer() for sizes in self.bench.shapes):
             raise ValueError("bench.shapes: none has a last dim that is no power of two; one must")
-        for sizes in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes):
+        for sizes in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes, *curve):
             if len(sizes) != len(self.dims):
                 raise ValueError(f"shape {list(sizes)} does not have the {len(self.dims)} dims {list(self.dims)}")
         return self

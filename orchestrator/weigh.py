@@ -45,17 +45,24 @@ class Row:
 
 
 def rows(measured: Measured) -> tuple[Row, ...]:
-    """Every shape that was timed."""
-    return tuple(_row(shape, measured.launch_us) for shape in measured.shapes)
+    """Every shape that was timed to decide by."""
+    return tuple(_row(shape, measured.launch_us) for shape in measured.shapes if not shape.curve)
+
+
+def curve(measured: Measured) -> tuple[Row, ...]:
+    """Every shape that was timed to be shown."""
+    return tuple(_row(shape, measured.launch_us) for shape in measured.shapes if shape.curve)
 
 
 def fault(measured: Measured) -> str:
     """Why this is no measurement, in words; "" where it is one."""
-    if not measured.shapes:
+    if not rows(measured):
         return "nothing was timed"
     if noise(measured) is None:
         return "no baseline could be timed against itself, so the machine's noise is unknown"
-    beating = [row for row in rows(measured) if row.ceiling_share > _BEATS and not row.launch_bound]
+    beating = [
+        row for row in (*rows(measured), *curve(measured)) if row.ceiling_share > _BEATS and not row.launch_bound
+    ]
     if beating:
         first = beating[0]
         return (
@@ -124,8 +131,8 @@ def _deciding(shape: ShapeTimings) -> tuple[Timing, ...]:
 
 def _counting(measured: Measured) -> list[ShapeTimings]:
     """The shapes that count; all of them where every one is bound by its launch."""
-    found = [shape for shape in measured.shapes if not _launch_bound(shape, measured.launch_us)]
-    return found or list(measured.shapes)
+    deciding = [shape for shape in measured.shapes if not shape.curve]
+    return [shape for shape in deciding if not _launch_bound(shape, measured.launch_us)] or deciding
 
 
 def _launch_bound(shape: ShapeTimings, launch_us: float) -> bool:

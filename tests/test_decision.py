@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator import decision, weigh
@@ -43,13 +45,15 @@ def rendered(op: Op, found: Measured, verdict: Decision = Decision.MERGE) -> str
 
 
 def test_it_holds_what_a_reviewer_asks_for(rmsnorm: Op) -> None:
-    text = rendered(rmsnorm, measured(shape(40), shape(3.0, compiled=3.0, dims=(1, 4096), ideal_us=2.0)))
+    shown = replace(shape(77, dims=(512, 65536)), curve=True)
+    text = rendered(rmsnorm, measured(shape(40), shape(3.0, compiled=3.0, dims=(1, 4096), ideal_us=2.0), shown))
     for told in (
         "# MERGE: RMSNorm",
         "1 of 1 cases passed",
         "1.25 to 1.25 times torch.compile",
         "| 4096x4096 float16 | 40.00 µs | 60.0 µs |",
         "1678 | 25 % | 1.250 (1.250 to 1.250)",
+        "| 512x65536 float16 | 77.00 µs |",
         "- eager reference: 5.000",
         "- liger: not timed (ModuleNotFoundError",
         "launch-bound",

@@ -52,6 +52,7 @@ def change(folder: Path, path: str, value: Any) -> None:
         ("entry", "not a signature", "no signature"),
         ("bench.bytes", "M * N * os.system('x')", "os"),
         ("bench.shapes", [], "bench.shapes"),
+        ("bench.curve", {"dtype": "bfloat16", "shapes": [[16]]}, "dims"),
         ("bench.shapes", [[1152, 1024]], "no power of two"),
         ("bench.baselines", {"mine": {"call": "f(x)"}}, "'f'"),
         ("bench.baselines", {"mine": {"call": "x +"}}, "no expression"),

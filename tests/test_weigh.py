@@ -67,6 +67,14 @@ def test_the_noise_is_a_baseline_against_itself() -> None:
         assert "noise is unknown" in weigh.fault(measured(unknown))
 
 
+def test_a_curve_is_shown_and_not_decided_by() -> None:
+    shown = replace(shape(200, dims=(512, 65536)), curve=True)
+    found = measured(shape(40), shown)
+    assert weigh.weigh(found, rungs_left=0) == weigh.weigh(measured(shape(40)), rungs_left=0)
+    assert [row.name for row in weigh.curve(found)] == ["512x65536 float16"] and len(weigh.rows(found)) == 1
+    assert "cheat" in weigh.fault(measured(shape(40), replace(shape(9, ideal_us=10), curve=True)))
+
+
 def test_a_measurement_of_nothing_is_none() -> None:
     convicted = measured(status=Status.WRONG_VALUES, message="an empty graph", expected_shapes=0)
     assert weigh.fault(convicted) == "nothing was timed"

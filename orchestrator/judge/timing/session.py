@@ -30,12 +30,24 @@ from orchestrator.judge.timing.roofline import Roofline
 from orchestrator.judge.timing.rounds import ContenderFailed, Series
 from orchestrator.judge.timing.seats import MOST_CONTENDERS, TWIN, Seats
 from orchestrator.judge.timing.statistics import median
-from orchestrator.measured import BEST, CANDIDATE, CHAMPION, GpuState, Measured, MeasureJob, ShapeTimings, Timing
+from orchestrator.measured import (
+    AUTOTUNED,
+    BEST,
+    CANDIDATE,
+    CHAMPION,
+    REFERENCE,
+    GpuState,
+    Measured,
+    MeasureJob,
+    ShapeTimings,
+    Timing,
+)
 from orchestrator.records import Judging, Status
 
 T = TypeVar("T")
 Tell = Callable[[str], None]
 
+_NOT_ON_CURVES = (TWIN, REFERENCE, AUTOTUNED)
 _TRIES = 2  # at a shape whose two clocks disagree
 
 
@@ -82,18 +94,19 @@ class _Measurement:
         found: list[ShapeTimings] = []
         try:
             with testfile.loaded(Path(job.folder), stand_in) as test:
-                cases = [
-                    test.Case(dict(zip(job.dims, shape, strict=True)), dtype)
-                    for shape in job.shapes
-                    for dtype in job.dtypes
-                ]
-                self._take_seats(test, cases)
+                cases, curve = _cases(test, job)
+                self._take_seats(test, [*cases, *curve])
                 sandbox = self.seats.takers[CANDIDATE].contender.pieces
                 for case in cases:
                     found.append(self._shape(test, case))
+                for case in curve:
+                    found.append(self._shape(test, case, curve=True))
             said = f"timed at {len(found)} shapes"
             result = Measured(
-                *(Status.PASSED, said, job.nonce), shapes=tuple(found), expected_shapes=len(cases), sandbox=sandbox
+                *(Status.PASSED, said, job.nonce),
+                shapes=tuple(found),
+                expected_shapes=len(cases) + len(curve),
+                sandbox=sandbox,
             )
         except KilledFromOutside as failed:
             raise JudgeError(f"measuring was disturbed: {failed.message}") from failed
@@ -140,26 +153,30 @@ class _Measurement:
         torch.cuda.empty_cache()
         return into, out
 
-    def _shape(self, test: ModuleType, case: Any) -> ShapeTimings:
+    def _shape(self, test: ModuleType, case: Any, *, curve: bool = False) -> ShapeTimings:
         if time.monotonic() - self.begun > self.job.total_s:
             raise JudgeError(f"measuring did not end within {self.job.total_s:g} s; raise measure.total_s")
         for _ in range(MOST_CONTENDERS):
             try:
-                timings = self._timed(test, case)
+                timings = replace(self._timed(test, case, curve=curve), curve=curve)
             except _Dropped:
                 continue
             self.tell(_line(timings))
             return timings
         raise JudgeError(f"the baselines keep failing at {case.name}: {'; '.join(self.seats.absent.values())}")
 
-    def _timed(self, test: ModuleType, case: Any) -> ShapeTimings:
+    def _timed(self, test: ModuleType, case: Any, *, curve: bool) -> ShapeTimings:
+        """All at one shape; of a curve's, without the twin and the slowest of the baselines."""
         self.seats.keep_a_twin()
         warm, fresh = (test.make_inputs(case, "cuda", seed) for seed in (self.seed, self.seed + 1))
-        for name in list(self.seats.takers):
+        few = [name for name in self.seats.takers if name not in _NOT_ON_CURVES]
+        wanted = few if curve and set(few) - {CANDIDATE, BEST} else list(self.seats.takers)
+        for name in wanted:
             self._prepare(name, warm, case)
-        for name in list(self.seats.takers):
+        wanted = [name for name in wanted if name in self.seats.takers]
+        for name in wanted:
             self._of(name, partial(self._tried, name, fresh, test, case))
-        series = self._series(test, case)
+        series = self._series(test, case, wanted, self.job.rounds // (2 if curve else 1))
         torch.cuda.empty_cache()
         return self._record(case, series, self._ours(series))
 
@@ -210,13 +227,13 @@ class _Measurement:
                     f"at {case.name}: what was timed does not compute the result (nothing captured, or an answer kept)",
                 )
 
-    def _series(self, test: ModuleType, case: Any) -> dict[str, Series]:
+    def _series(self, test: ModuleType, case: Any, names: Sequence[str], count: int) -> dict[str, Series]:
         """The rounds; once more where the candidate's events and the judge's clock disagree."""
-        contenders = {name: taker.contender for name, taker in self.seats.takers.items()}
+        contenders = {name: self.seats.takers[name].contender for name in names}
         draw = random.Random(os.urandom(8))
         for _ in range(_TRIES):
             try:
-                series = rounds.alternate(contenders, self.job.rounds, draw, lambda: self._right(CANDIDATE, test, case))
+                series = rounds.alternate(contenders, count, draw, lambda: self._right(CANDIDATE, test, case))
             except ContenderFailed as failed:
                 self.seats.lost(failed.name, failed.failure)
                 raise _Dropped from failed
@@ -270,6 +287,14 @@ class _Measurement:
     def _refuse_company(self, before: GpuState) -> None:
         if self.job.require_idle and before.others:
             raise JudgeError(f"--require-idle: others use the GPU: {', '.join(before.others)}")
+
+
+def _cases(test: ModuleType, job: MeasureJob) -> tuple[list[Any], list[Any]]:
+    """Those that decide, every shape with every dtype, and those of the curve."""
+    dims = [dict(zip(job.dims, shape, strict=True)) for shape in job.shapes]
+    curve = [dict(zip(job.dims, shape, strict=True)) for shape in job.curve]
+    cases = [test.Case(one, dtype) for one in dims for dtype in job.dtypes]
+    return cases, [test.Case(one, job.curve_dtype) for one in curve]
 
 
 def _warnings(before: GpuState, after: GpuState) -> tuple[str, ...]:
