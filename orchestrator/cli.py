@@ -80,8 +80,9 @@ def run(
     ] = None,
     stages: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize]"),
+        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize,tune]"),
     ] = None,
+    persist: Annotated[bool, typer.Option("--persist", help="Go on with the stages left, also at parity.")] = False,
     device: _Device = None,
     quick: _Quick = None,
     seed: _Seed = None,
@@ -107,7 +108,11 @@ def run(
         raise UsageError("nothing to do: give --op NAME; `python -m orchestrator ops` lists the ops")
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent, "model": model},
-        "loop": {"rounds": rounds, "stages": stages.split(",") if stages is not None else None},
+        "loop": {
+            "rounds": rounds,
+            "stages": stages.split(",") if stages is not None else None,
+            "persist": persist or None,
+        },
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None},
         "measure": {"require_idle": require_idle or None},
     }

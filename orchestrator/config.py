@@ -36,7 +36,12 @@ class LoopSettings(_Section):
     """How long to try."""
 
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
-    stages: Annotated[tuple[Literal["correct", "optimize"], ...], AfterValidator(_in_order)] = ("correct", "optimize")
+    stages: Annotated[tuple[Literal["correct", "optimize", "tune"], ...], AfterValidator(_in_order)] = (
+        "correct",
+        "optimize",
+        "tune",
+    )
+    persist: bool = False
 
 
 class AgentSettings(_Section):

@@ -53,7 +53,7 @@ async def _stage(
     The first stage begins from the specification, a later one from the best kernel and what was measured of it.
     """
     prompts = Prompts(op, judging, settings.loop.rounds)
-    prompt = prompts.generate() if recorder.run.best is None else prompts.optimize(*recorder.so_far())
+    prompt = prompts.generate() if recorder.run.best is None else prompts.improve(stage, *recorder.so_far())
     for round_ in range(1, settings.loop.rounds + 1):
         folder = recorder.asked(prompt, stage, round_)
         reply = await agent.propose(Request(prompt, stage, round_, folder))

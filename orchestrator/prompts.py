@@ -32,13 +32,13 @@ class Prompts:
         text = _render("generate.md.j2", **self._common, files=self._files)
         return Prompt(self._system, (Turn("user", text),))
 
-    def optimize(self, kernel: bytes, measured: Measured) -> Prompt:
+    def improve(self, stage: str, kernel: bytes, measured: Measured) -> Prompt:
         """The first prompt of a later stage: the best kernel so far, and where it falls behind."""
         rows = [row for row in weigh.rows(measured) if not row.launch_bound]
         lagging = sorted(rows, key=lambda row: (row.speedup.middle, row.ceiling_share))[:_LAGGING]
         shape = lagging[0].name if lagging else ""
         text = _render(
-            "optimize.md.j2",
+            f"{stage}.md.j2",
             **self._common,
             files=self._files,
             kernel=kernel.decode(),

@@ -41,6 +41,7 @@ async def weighed(
         unmeasured_reason=reason,
         rounds=settings.loop.rounds,
         rungs_done=done,
+        persist=settings.loop.persist,
     )
 
 

@@ -173,15 +173,17 @@ def test_a_later_kernel_that_is_convicted_leaves_the_best(rmsnorm: Op, tmp_path:
     assert git(tmp_path, "show", "main:rmsnorm_triton.py") == "k = 1"
 
 
-def test_the_next_stage_is_told_what_was_measured(rmsnorm: Op) -> None:
+@pytest.mark.parametrize(("stage", "advice"), [("optimize", "loads are wide"), ("tune", "persistent grid")])
+def test_the_next_stage_is_told_what_was_measured(rmsnorm: Op, stage: str, advice: str) -> None:
     slow = replace(shape(60), dims={"M": 65536, "N": 128})
     found = measured(shape(40), slow, generated={"torch.compile-65536x128-float16.py": "def call(args): ..."})
-    text = Prompts(rmsnorm, H200, 3).optimize(b"def the_kernel(): ...\n", found).turns[0].text
+    text = Prompts(rmsnorm, H200, 3).improve(stage, b"def the_kernel(): ...\n", found).turns[0].text
     told = (
         "def the_kernel()",
         "- 65536x128 float16: 0.833 times the speed of torch.compile",
         "def call(args)",
         "ceiling",
+        advice,
     )
     for part in told:
         assert part in text, f"the prompt does not hold {part!r}"

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.judge.timing import clocks, statistics
+from orchestrator.judge.timing import clocks, rounds, statistics
 from orchestrator.judge.timing.clocks import Clocks
+from orchestrator.judge.timing.rounds import Series
 from orchestrator.judge.timing.statistics import Block
 
 latencies = st.lists(st.floats(1, 1e4), min_size=4, max_size=24)
@@ -90,6 +91,27 @@ def test_the_slope_is_what_a_replay_takes_whatever_a_message_takes(us: float, me
 def test_a_slope_needs_two_lengths() -> None:
     with pytest.raises(ValueError, match="two lengths"):
         statistics.slope_us([Block(4, 100.0), Block(4, 101.0)])
+
+
+def series(us: float, slope_us: float) -> Series:
+    """Rounds of something that reports `us` and takes the judge `slope_us` a replay."""
+    blocks = [Block(count, 300 + count * slope_us) for count in (5, 10, 5, 10)]
+    return Series([us] * len(blocks), blocks)
+
+
+@given(st.floats(0, 100), st.floats(1, 200))
+def test_plain_calls_never_take_less_than_the_judge_waits(reported: float, truth: float) -> None:
+    baselines = [series(us, us + 70) for us in (12.0, 30.0)]
+    believed = rounds.by_the_judges_clock(series(reported, truth + 70), baselines)
+    assert statistics.median(believed) == pytest.approx(max(reported, truth))
+    assert len(believed) == 4
+
+
+@given(st.floats(20, 1e3))
+def test_work_that_no_event_sees_is_seen_by_the_judge(truth: float) -> None:
+    baselines = [series(us, us + 70) for us in (12.0, 30.0)]
+    assert rounds.unreported_us(series(2.0, truth + 70), baselines) == pytest.approx(truth - 2.0)
+    assert rounds.unreported_us(series(truth, truth + 70), baselines) == 0
 
 
 def ours(overhead: float) -> Sequence[Clocks]:

@@ -47,8 +47,9 @@ class Series:
         return Clocks(statistics.median(self.latencies_us), statistics.slope_us(self.blocks))
 
     def at_least(self, us: float) -> list[float]:
-        """The latencies, stretched so that their median is no less than that."""
-        return [latency * max(1.0, us / statistics.median(self.latencies_us)) for latency in self.latencies_us]
+        """The latencies, raised so that their median is no less than that."""
+        missing = max(0.0, us - statistics.median(self.latencies_us))
+        return [latency + missing for latency in self.latencies_us]
 
 
 def length(contenders: Mapping[str, Contender]) -> int:
