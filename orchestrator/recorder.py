@@ -147,11 +147,12 @@ class Recorder:
         self.run = replace(self.run, remarks=(*self.run.remarks, text))
 
     def challenger(self) -> int | None:
-        """The attempt that is to be measured: the newest that passed, unless it or a better one was; else none."""
+        """The attempt that is to be measured: the best if it was not, else the newest if that passed too; or none."""
         run = self.run
-        if run.attempts and run.attempts[-1].report.passed and run.attempts[-1].number != run.best:
-            return run.attempts[-1].number
-        return run.best if run.measurement is None else None
+        if run.best is None or run.measurement is None:
+            return run.best
+        newest = run.attempts[-1]
+        return newest.number if newest.report.passed and newest.number != run.best else None
 
     def rivals(self, challenger: int) -> Rivals:
         """What that attempt is measured against: the op's champion now, and the run's best if it is another."""

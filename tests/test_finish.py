@@ -164,6 +164,12 @@ def test_noise_is_the_margin_of_a_later_kernel_too(rmsnorm: Op, tmp_path: Path) 
     assert stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), quiet).run.best == 2
 
 
+def test_what_is_taken_up_again_is_the_best_not_the_newest(rmsnorm: Op, tmp_path: Path) -> None:
+    recorder = stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), measured(shape(39.6, best=40)))
+    recorder.rejudged(GOOD)
+    assert recorder.run.best == 1 and recorder.run.measurement is None and recorder.challenger() == 1
+
+
 def test_a_later_kernel_that_is_convicted_leaves_the_best(rmsnorm: Op, tmp_path: Path) -> None:
     convicted = measured(status=Status.TAMPERED, message="two clocks")
     recorder = stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), convicted)
