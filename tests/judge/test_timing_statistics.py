@@ -93,6 +93,13 @@ def test_a_slope_needs_two_lengths() -> None:
         statistics.slope_us([Block(4, 100.0), Block(4, 101.0)])
 
 
+@given(st.floats(20, 1e3), st.floats(30, 500))
+def test_a_busy_host_convicts_nobody(us: float, apart: float) -> None:
+    """Where our own processes disagree by so much, as much proves nothing against the candidate."""
+    unquiet = [Clocks(20, 90.0), Clocks(30, 100 + apart), Clocks(25, 95.0)]
+    assert clocks.unreported_us(Clocks(us, us + 70 + apart), unquiet) == 0
+
+
 def series(us: float, slope_us: float) -> Series:
     """Rounds of something that reports `us` and takes the judge `slope_us` a replay."""
     blocks = [Block(count, 300 + count * slope_us) for count in (5, 10, 5, 10)]
