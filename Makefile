@@ -3,7 +3,7 @@ PYTHON ?= python
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c  # a failing check fails, also when its output is kept by tee
 
-.PHONY: check check-all check-oldest lint types test readme
+.PHONY: check check-all check-gpu check-oldest lint types test readme
 
 check: lint types test
 
@@ -22,6 +22,13 @@ check-all: lint types check-oldest
 	$(PYTHON) -m pytest -m "long or not long" 2>&1 | tee benchmarks/results/check-all.txt
 	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-cpu.txt
 	$(PYTHON) benchmarks/kill_verdicts.py 2>&1 | tee benchmarks/results/kill-verdicts-cpu.txt
+
+# What needs a GPU: timing's own tests, then whether cheats gain, whether verdicts repeat, and how fast the kernels are.
+check-gpu:
+	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest tests/judge/test_timing_gpu.py
+	$(PYTHON) benchmarks/forging.py 2>&1 | tee benchmarks/results/forging.txt
+	$(PYTHON) benchmarks/stability.py 2>&1 | tee benchmarks/results/stability.txt
+	$(PYTHON) benchmarks/measure_ops.py 2>&1 | tee benchmarks/results/measure-ops.txt
 
 # Puts the current --help into the README.
 readme:
