@@ -18,7 +18,9 @@ from orchestrator import __version__
 from orchestrator.errors import OrchestratorError, UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.bench import Benched
     from orchestrator.config import Settings
+    from orchestrator.finish import Ended
     from orchestrator.ops import Op
     from orchestrator.records import OpCheck, Run
     from orchestrator.redteam.entries import Entry
@@ -48,14 +50,18 @@ _Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeat a verdict's
 _RequireSandbox = Annotated[
     bool, typer.Option("--require-sandbox", help="Refuse to run where a piece of the confinement is missing.")
 ]
-_Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
-_Agent = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
+_RequireIdle = Annotated[
+    bool, typer.Option("--require-idle", help="Refuse to measure where another process uses the GPU.")
 ]
 _Workspaces = Annotated[
     Path,
     typer.Option(metavar="DIR", show_default=False, help="Where repositories and runs are kept. [default: workspaces]"),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the run's record as JSON; progress goes to stderr.")]
+_Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
+_Agent = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
 ]
 _Override = Annotated[
     list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
@@ -75,17 +81,21 @@ def run(
     rounds: Annotated[
         int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
     ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize,tune]"),
+    ] = None,
+    persist: Annotated[bool, typer.Option("--persist", help="Go on with the stages left, also at parity.")] = False,
     device: _Device = None,
     quick: _Quick = None,
     seed: _Seed = None,
     require_sandbox: _RequireSandbox = False,
+    require_idle: _RequireIdle = False,
     workspaces: _Workspaces = Path("workspaces"),
     config: _Config = None,
     override: _Override = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the first prompt and stop.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the run's record as JSON; progress goes to stderr.")
-    ] = False,
+    json: _Json = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     """A language model writes a Triton kernel; a judge decides whether it may stay.
@@ -101,8 +111,13 @@ def run(
         raise UsageError("nothing to do: give --op NAME; `python -m orchestrator ops` lists the ops")
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent, "model": model},
-        "loop": {"rounds": rounds},
+        "loop": {
+            "rounds": rounds,
+            "stages": stages.split(",") if stages is not None else None,
+            "persist": persist or None,
+        },
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None},
+        "measure": {"require_idle": require_idle or None},
     }
     raise typer.Exit(_run(op, _settings(config, override, given), workspaces, dry_run=dry_run, as_json=json))
 
@@ -164,6 +179,66 @@ def redteam_judge(
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None}
     }
     raise typer.Exit(_redteam(_settings(config, override, given), only, sample, layer, jobs, as_json=json))
+
+
+@app.command("bench")
+def bench_file(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A kernel file, of any name; - is standard input.")],
+    op: Annotated[str | None, typer.Option(metavar="NAME", help="The op it is a kernel of.")] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only with this dtype, no curve; may be repeated. [default: all]"),
+    ] = None,
+    require_idle: _RequireIdle = False,
+    require_sandbox: _RequireSandbox = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the evidence here: measured.json, inductor/.")
+    ] = None,
+    config: _Config = None,
+    override: _Override = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON; progress goes to stderr.")] = False,
+) -> None:
+    """Judge a kernel file and measure it beside the op's baselines.
+
+    Needs a GPU. Exit code 0 when it was measured, 1 when it is not correct.
+    """
+    if op is None:
+        raise UsageError("nothing to measure it by: give --op NAME; `python -m orchestrator ops` lists the ops")
+    settings = _settings(config, override, _strictness(require_idle, require_sandbox))
+    _require_gpu(settings)
+    raise typer.Exit(_bench(file, op, settings, out, tuple(dtype or ()), as_json=json))
+
+
+@app.command("measure")
+def measure_run(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, as its folder is called.")],
+    workspaces: _Workspaces = Path("workspaces"),
+    require_idle: _RequireIdle = False,
+    require_sandbox: _RequireSandbox = False,
+    config: _Config = None,
+    override: _Override = None,
+    json: _Json = False,
+) -> None:
+    """Finish a run that was UNMEASURED.
+
+    Its best kernel is judged again here, measured and decided. Needs a GPU; the workspaces may have been copied from
+    another machine.
+    """
+    settings = _settings(config, override, _strictness(require_idle, require_sandbox))
+    _require_gpu(settings)
+    raise typer.Exit(_measure(run, settings, workspaces, as_json=json))
+
+
+@app.command("adopt")
+def adopt_run(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, as its folder is called.")],
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it goes into DECISION.md.")] = None,
+    workspaces: _Workspaces = Path("workspaces"),
+) -> None:
+    """Merge the best kernel of a run, as a person's decision."""
+    if reason is None:
+        raise UsageError("say why this kernel is adopted: --reason TEXT; it goes into DECISION.md")
+    raise typer.Exit(_adopt(run, reason, workspaces))
 
 
 ops_app = typer.Typer(rich_markup_mode=None, subcommand_metavar="COMMAND [ARGS]...")
@@ -398,6 +473,102 @@ async def _redteam_on(
     finally:
         for executor in executors:
             await executor.close()
+
+
+def _strictness(require_idle: bool, require_sandbox: bool) -> dict[str, dict[str, Any]]:
+    return {"measure": {"require_idle": require_idle or None}, "judge": {"require_sandbox": require_sandbox or None}}
+
+
+def _require_gpu(settings: Settings) -> None:
+    """Before anything is started: to measure is to need a GPU."""
+    from orchestrator import finish, gpu
+
+    if settings.judge.device == "cpu" or not gpu.present():
+        raise UsageError(finish.NOTHING_TO_MEASURE_ON)
+
+
+def _bench(
+    name: str, op_name: str, settings: Settings, out: Path | None, dtypes: tuple[str, ...], *, as_json: bool
+) -> int:
+    from rich.console import Console
+
+    from orchestrator import bench, ops, verify
+    from orchestrator.terminal import Terminal
+
+    op, (file,) = ops.load(op_name, _ops_root()), verify.read([name])
+    terminal = Terminal(Console(stderr=as_json))
+    try:
+        with verify.judge_log() as log, verify.kept_or_temporary(out) as folder:
+            result = asyncio.run(_bench_on(file, op, settings, terminal, folder, log, dtypes))
+    except KeyboardInterrupt:
+        terminal.close()
+        typer.echo("interrupted", err=True)
+        return 130
+    finally:
+        terminal.close()
+    typer.echo(bench.to_json(result) if as_json else bench.to_text(result))
+    return bench.exit_code(result)
+
+
+async def _bench_on(
+    file: KernelFile, op: Op, settings: Settings, terminal: Terminal, folder: Path, log: Path, dtypes: tuple[str, ...]
+) -> Benched:
+    from orchestrator.bench import bench
+    from orchestrator.executors.local import LocalExecutor
+
+    executor = LocalExecutor(settings.judge.device, log)
+    try:
+        return await bench(file, op, executor, settings, terminal, folder, dtypes)
+    finally:
+        await executor.close()
+
+
+def _measure(run_id: str, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
+    from rich.console import Console
+
+    from orchestrator import finish, records
+    from orchestrator.terminal import Terminal
+
+    ended = finish.find(run_id, workspaces, _load_op)
+    terminal = Terminal(Console(stderr=as_json))
+    try:
+        finished = asyncio.run(_measure_on(ended, settings, workspaces, terminal))
+    except KeyboardInterrupt:
+        terminal.close()
+        typer.echo(f"interrupted; the record so far is in {ended.folder}", err=True)
+        return 130
+    finally:
+        terminal.close()
+    if as_json:
+        typer.echo(records.to_json(finished))
+    return finished.exit_code
+
+
+async def _measure_on(ended: Ended, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
+    from orchestrator import finish
+    from orchestrator.executors.local import LocalExecutor
+
+    executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
+    try:
+        return await finish.measure(ended, executor, settings, terminal)
+    finally:
+        await executor.close()
+
+
+def _adopt(run_id: str, reason: str, workspaces: Path) -> int:
+    from rich.console import Console
+
+    from orchestrator import finish
+    from orchestrator.terminal import Terminal
+
+    ended = finish.find(run_id, workspaces, _load_op)
+    return finish.adopt(ended, reason, Terminal(Console())).exit_code
+
+
+def _load_op(name: str) -> Op:
+    from orchestrator import ops
+
+    return ops.load(name, _ops_root())
 
 
 async def _dry_run(op: Op, settings: Settings) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from orchestrator import resources
@@ -26,11 +26,22 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _in_order(stages: tuple[str, ...]) -> tuple[str, ...]:
+    if not stages or stages[0] != "correct" or len(set(stages)) != len(stages):
+        raise ValueError("stages begin with correct, and none comes twice")
+    return stages
+
+
 class LoopSettings(_Section):
     """How long to try."""
 
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
-    stages: tuple[Literal["correct"], ...] = ("correct",)
+    stages: Annotated[tuple[Literal["correct", "optimize", "tune"], ...], AfterValidator(_in_order)] = (
+        "correct",
+        "optimize",
+        "tune",
+    )
+    persist: bool = False
 
 
 class AgentSettings(_Section):
@@ -63,6 +74,15 @@ class JudgeSettings(_Section):
     limits: Limits = Limits()
 
 
+class MeasureSettings(_Section):
+    """How a passed kernel is timed."""
+
+    rounds: Annotated[int, Field(ge=4, le=1000)] = 24
+    total_s: Annotated[float, Field(gt=0)] = 1500
+    require_idle: bool = False
+    without: tuple[str, ...] = ()
+
+
 class Settings(BaseSettings):
     """One run's settings, resolved."""
 
@@ -73,6 +93,7 @@ class Settings(BaseSettings):
     loop: LoopSettings = LoopSettings()
     agent: AgentSettings = AgentSettings()
     judge: JudgeSettings = JudgeSettings()
+    measure: MeasureSettings = MeasureSettings()
     decision: Thresholds = Thresholds()
 
 

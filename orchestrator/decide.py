@@ -23,7 +23,7 @@ class Thresholds(Record):
 
     margin_floor: float = 0.02  # a speedup within it of 1 is parity, however quiet the machine
     roofline_share: float = 0.92  # from here on there is nothing worth gaining
-    parity_rungs: tuple[str, ...] = ("launch", "block")  # still parity after these stages: more will not help
+    parity_rungs: tuple[str, ...] = ("optimize",)  # still parity after these stages: more will not help
 
     def __post_init__(self) -> None:
         if not 0 <= self.margin_floor < 1:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pynvml
+
+from orchestrator.measured import GpuState
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,52 @@ def _device(handle: object) -> Device:
         busy = None
     pids = tuple(int(process.pid) for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle))
     return Device(str(pynvml.nvmlDeviceGetName(handle)), int(memory.total), int(memory.used), busy, pids)
+
+
+def state(name: str, uuid: str, ours: Collection[int]) -> GpuState:
+    """What the driver says of one GPU now; `ours` are the processes of ours that use it.
+
+    Of an unknown GPU (no NVML, as on ROCm), the name alone.
+    """
+    try:
+        with _nvml():
+            return _state_of(pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid.removeprefix('GPU-')}"), name, ours)
+    except pynvml.NVMLError:
+        return GpuState(name, "")
+
+
+def _state_of(handle: object, name: str, ours: Collection[int]) -> GpuState:
+    power = _asked(lambda: pynvml.nvmlDeviceGetPowerUsage(handle))
+    return GpuState(
+        name=name,
+        driver=str(pynvml.nvmlSystemGetDriverVersion()),
+        sm_mhz=_asked(lambda: int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM))),
+        memory_mhz=_asked(lambda: int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM))),
+        power_w=None if power is None else power / 1e3,
+        temperature_c=_asked(lambda: int(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU))),
+        utilization=_asked(lambda: int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)),
+        others=_others(_asked(lambda: pynvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)) or [], ours),
+    )
+
+
+def _others(processes: list[pynvml.c_nvmlProcessInfo_t], ours: Collection[int]) -> tuple[str, ...]:
+    """Those that are not ours. In a container the driver's numbers may be the host's: then only their count tells."""
+    strangers = [process for process in processes if process.pid not in ours]
+    if len(strangers) == len(processes):
+        strangers = strangers[len(ours) :]
+    return tuple(f"process {process.pid} ({_megabytes(process.usedGpuMemory)})" for process in strangers)
+
+
+def _megabytes(nbytes: int | None) -> str:
+    return "memory unknown" if nbytes is None else f"{nbytes >> 20} MiB"
+
+
+def _asked(question: Callable[[], T]) -> T | None:
+    """The answer, or None where this GPU or its driver has none."""
+    try:
+        return question()
+    except pynvml.NVMLError:
+        return None
 
 
 @contextmanager

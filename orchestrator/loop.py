@@ -1,6 +1,6 @@
-"""The loop: propose, guard and judge, feed back, decide. One op, one page.
+"""The loop: propose, guard and judge, feed back, measure, decide. One op, one page.
 
-What each step does is elsewhere (agents, attempt, decide), and so is everything that is written down (recorder).
+What each step does is elsewhere (agents, attempt, settle), and so is everything that is written down (recorder).
 """
 
 from __future__ import annotations
@@ -8,19 +8,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.agents import Agent, Request
+from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.attempt import judge_reply, require_sandbox
 from orchestrator.config import Settings
-from orchestrator.decide import decide
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
 from orchestrator.recorder import Recorder
-from orchestrator.records import Attempt, Judging, Run, Verdict
+from orchestrator.records import Decision, Judging, Run
+from orchestrator.settle import conclude, weighed
 from orchestrator.watch import Watch
 
 
 async def run_op(op: Op, agent: Agent, executor: Executor, settings: Settings, workspaces: Path, watch: Watch) -> Run:
-    """Run the loop on one op until an attempt passes or the rounds are used up; returns the run's record.
+    """Run the loop on one op, stage after stage, until the decision is not to rework; returns the run's record.
 
     Raises OrchestratorError when our own machinery fails or the settings cannot work; the record says so too.
     """
@@ -29,18 +30,30 @@ async def run_op(op: Op, agent: Agent, executor: Executor, settings: Settings, w
         require_sandbox(judging)
     recorder = Recorder.open(op, agent.name, settings, workspaces, judging, watch)
     with recorder.recording():
-        for stage in settings.loop.stages:
-            await _stage(stage, op, agent, executor, settings, recorder, judging)
-        recorder.concluded(_decision(recorder.run, settings, judging))
+        for rung, stage in enumerate(settings.loop.stages, 1):
+            try:
+                await _stage(stage, op, agent, executor, settings, recorder, judging)
+            except RepliesExhausted as exhausted:
+                if recorder.run.best is None:
+                    raise
+                recorder.remark(f"It ended with the best kernel so far: {exhausted}")
+                break
+            verdict = await weighed(op, executor, settings, recorder, judging, settings.loop.stages[:rung])
+            if verdict.decision is not Decision.REWORK:
+                break
+        conclude(recorder, verdict)
     return recorder.run
 
 
 async def _stage(
     stage: str, op: Op, agent: Agent, executor: Executor, settings: Settings, recorder: Recorder, judging: Judging
 ) -> None:
-    """Up to `rounds` proposals; each failing one goes back to the model with its whole report."""
+    """Up to `rounds` proposals; each failing one goes back to the model with its whole report.
+
+    The first stage begins from the specification, a later one from the best kernel and what was measured of it.
+    """
     prompts = Prompts(op, judging, settings.loop.rounds)
-    prompt = prompts.generate()
+    prompt = prompts.generate() if recorder.run.best is None else prompts.improve(stage, *recorder.so_far())
     for round_ in range(1, settings.loop.rounds + 1):
         folder = recorder.asked(prompt, stage, round_)
         reply = await agent.propose(Request(prompt, stage, round_, folder))
@@ -50,19 +63,3 @@ async def _stage(
         if judged.report.passed:
             return
         prompt = prompts.repair(prompt, reply, judged.report, round_)
-
-
-def _decision(run: Run, settings: Settings, judging: Judging) -> Verdict:
-    last: Attempt | None = run.attempts[-1] if run.attempts else None
-    return decide(
-        last.status if last else None,
-        run.best is not None,
-        run.measurement,
-        settings.decision,
-        unmeasured_reason=(
-            "there is no GPU here, and times in Triton's interpreter mean nothing"
-            if judging.interpreted
-            else "this version judges correctness only; bench.py in the export gives indicative times"
-        ),
-        rounds=settings.loop.rounds,
-    )

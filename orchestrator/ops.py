@@ -7,14 +7,18 @@ test_correctness.py and bench.py. Imports no torch: the rendered files do, in pr
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
+import math
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from orchestrator import resources
+from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 from orchestrator.records import Parameter
 
@@ -131,13 +135,32 @@ class Sweep(_Strict):
     holdout: Holdout = Holdout()
 
 
-class Bench(_Strict):
-    """What to time. `bytes` and `flops` are expressions in the dims and `itemsize`."""
+class Call(_Strict):
+    """A baseline: an expression over the entry's arguments and `torch`, and a module to import for it."""
+
+    call: Expression
+    module: str = ""
+
+
+class Curve(_Strict):
+    """Shapes that are shown beside those that decide: how the kernel fares as one dim grows."""
 
     shapes: tuple[tuple[Positive, ...], ...]
+    dtype: Dtype
+
+
+class Bench(_Strict):
+    """What to time. `bytes` and `flops` are expressions in the dims and `itemsize`.
+
+    `baselines` by name, beside the reference and torch.compile of it, which are always there.
+    """
+
+    shapes: Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
     dtypes: tuple[Dtype, ...]
     bytes: Expression
     flops: Expression
+    baselines: Annotated[dict[str, Call], Field(max_length=4)] = {}
+    curve: Curve | None = None
 
 
 class OpSpec(_Strict):
@@ -158,6 +181,7 @@ class OpSpec(_Strict):
     bench: Bench
     host_operations: tuple[str, ...] = ()
     equivalent_decoys: dict[str, str] = {}
+    decision: dict[str, Any] = {}
 
     @property
     def function(self) -> str:
@@ -190,7 +214,10 @@ class OpSpec(_Strict):
                 raise ValueError(f"{name} uses {sorted(unknown)}; dims are {list(self.dims)}")
         told = self.sweep.telling
         telling = [told.shape, *told.elsewhere.values()] if told else []
-        for shape in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes):
+        curve = self.bench.curve.shapes if self.bench.curve else ()
+        if all(math.log2(shape[-1]).is_integer() for shape in self.bench.shapes):
+            raise ValueError("bench.shapes: none has a last dim that is no power of two; one must")
+        for shape in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes, *curve):
             if len(shape) != len(self.dims):
                 raise ValueError(f"shape {list(shape)} does not have the {len(self.dims)} dims {list(self.dims)}")
         return self
@@ -235,6 +262,31 @@ class OpSpec(_Strict):
         if names != [*self.inputs, *self.parameters]:
             raise ValueError(f"entry takes {names}; inputs and parameters are {[*self.inputs, *self.parameters]}")
         return self
+
+    @model_validator(mode="after")
+    def _baselines_are_calls(self) -> OpSpec:
+        for name, baseline in self.bench.baselines.items():
+            try:
+                tree = ast.parse(baseline.call, mode="eval")
+            except SyntaxError:
+                raise ValueError(f"bench.baselines.{name}: {baseline.call!r} is no expression") from None
+            known = {*self.inputs, *self.parameters, "torch", *dir(builtins), baseline.module.partition(".")[0]}
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            if unknown := used - known:
+                raise ValueError(f"bench.baselines.{name} uses {sorted(unknown)}; allowed are the arguments and torch")
+        return self
+
+    @model_validator(mode="after")
+    def _thresholds_are_known(self) -> OpSpec:
+        self.thresholds(Thresholds())
+        return self
+
+    def thresholds(self, default: Thresholds) -> Thresholds:
+        """The thresholds of a decision, with those that this op sets otherwise."""
+        known = [field.name for field in fields(Thresholds)]
+        if unknown := set(self.decision) - set(known):
+            raise ValueError(f"decision: unknown {sorted(unknown)}; known are {', '.join(known)}")
+        return TypeAdapter(Thresholds).validate_python(asdict(default) | self.decision)
 
     @model_validator(mode="after")
     def _expressions_are_arithmetic(self) -> OpSpec:

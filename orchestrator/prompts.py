@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 
-from orchestrator import resources
+from orchestrator import decision, resources, weigh
+from orchestrator.measured import COMPILED, Measured
 from orchestrator.ops import Op
 from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn, WrongElement
 
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
+_LAGGING = 6  # shapes named as those where most is to be gained
 _DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
 
 
@@ -23,12 +25,29 @@ class Prompts:
     def __init__(self, op: Op, judging: Judging, rounds: int) -> None:
         self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
-        self._kernel = op.spec.kernel_name
+        self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
 
     def generate(self) -> Prompt:
         """The first prompt."""
-        system = _render("system.md.j2").replace("KERNEL_FILE", self._kernel)
-        return Prompt(system, (Turn("user", _render("generate.md.j2", **self._common, files=self._files)),))
+        text = _render("generate.md.j2", **self._common, files=self._files)
+        return Prompt(self._system, (Turn("user", text),))
+
+    def improve(self, stage: str, kernel: bytes, measured: Measured) -> Prompt:
+        """The first prompt of a later stage: the best kernel so far, and where it falls behind."""
+        rows = [row for row in weigh.rows(measured) if not row.launch_bound]
+        lagging = sorted(rows, key=lambda row: (row.speedup.middle, row.ceiling_share))[:_LAGGING]
+        shape = lagging[0].name if lagging else ""
+        text = _render(
+            f"{stage}.md.j2",
+            **self._common,
+            files=self._files,
+            kernel=kernel.decode(),
+            timings=decision.timings(measured),
+            lagging=lagging,
+            generated=measured.generated.get(f"{COMPILED}-{shape.replace(' ', '-')}.py", ""),
+            generated_for=shape,
+        )
+        return Prompt(self._system, (Turn("user", text),))
 
     def repair(self, asked: Prompt, reply: Reply, report: Report, round_: int) -> Prompt:
         """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed."""

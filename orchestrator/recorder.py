@@ -15,12 +15,14 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, prompts, repro, resources
+from orchestrator import config, decision, prompts, repro, weigh
 from orchestrator.agents.render import prompt_sha256, render
 from orchestrator.attempt import Judged
 from orchestrator.errors import OrchestratorError, WorkspaceError
+from orchestrator.measure import Rivals
+from orchestrator.measured import Measured
 from orchestrator.ops import Op
-from orchestrator.records import Attempt, Judging, Prompt, Reply, Run, Verdict, to_json
+from orchestrator.records import Attempt, Judging, Prompt, Reply, Report, Run, Status, Verdict, to_json
 from orchestrator.watch import Watch
 from orchestrator.workspace import RunBranch, Workspace
 
@@ -35,6 +37,8 @@ class Recorder:
         self._op = op
         self._judging = judging
         self._watch = watch
+        self._measured: Measured | None = None
+        self._rivals: Rivals | None = None
         self._begun = time.monotonic()
 
     @classmethod
@@ -52,6 +56,13 @@ class Recorder:
             recorder._write("config.yaml", config.dump(settings))
         recorder._save()
         watch.run_started(run, recorder.folder, judging)
+        return recorder
+
+    @classmethod
+    def reopen(cls, folder: Path, branch: RunBranch, run: Run, op: Op, judging: Judging, watch: Watch) -> Recorder:
+        """Take up a run that has ended; what ended it is history."""
+        recorder = cls(folder, branch, replace(run, error="", verdict=None), op, judging, watch)
+        watch.run_started(run, folder, judging)
         return recorder
 
     @contextmanager
@@ -107,25 +118,144 @@ class Recorder:
             (folder / "report.md").write_text(prompts.render_report(report), encoding="utf-8")
             if judged.kernel is not None and (script := repro.script(self._op, judged.kernel, report)):
                 (folder / "repro.py").write_text(script, encoding="utf-8", newline="")
-        best = number if report.passed else self.run.best
+        best = number if report.passed and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._save()
         self._watch.judged(attempt)
         return attempt
 
+    def new_folder(self, kind: str) -> Path:
+        """The next folder of its kind in the run's folder, made."""
+        with _disk_errors():
+            number = len(list((self.folder / kind).glob("*"))) + 1
+            folder = self.folder / kind / f"{number:02}"
+            folder.mkdir(parents=True)
+        return folder
+
+    def rejudged(self, report: Report) -> None:
+        """The best kernel has a new verdict; one that fails now is the best no more."""
+        assert self.run.best is not None
+        self._judge_anew(self.run.best, report)
+        self._save()
+
+    def recall(self, measured: Measured | None) -> None:
+        """What was measured of the best kernel earlier."""
+        self._measured = measured
+
+    def remark(self, text: str) -> None:
+        """A sentence for the record."""
+        self.run = replace(self.run, remarks=(*self.run.remarks, text))
+
+    def challenger(self) -> int | None:
+        """The attempt that is to be measured: the best if it was not, else the newest if that passed too; or none."""
+        run = self.run
+        if run.best is None or run.measurement is None:
+            return run.best
+        newest = run.attempts[-1]
+        return newest.number if newest.report.passed and newest.number != run.best else None
+
+    def rivals(self, challenger: int) -> Rivals:
+        """What that attempt is measured against: the op's champion now, and the run's best if it is another."""
+        space = self.branch.workspace
+        main = space.tip("main")
+        best = None if self.run.best in (None, challenger) else self.best_kernel()
+        return Rivals(space.read_at(self._op.spec.kernel_name, main), main, best)
+
+    def measuring(self, text: str) -> None:
+        """How far a measurement is. Told, not kept."""
+        self._watch.measuring(text)
+
+    def measured(
+        self, challenger: int, measured: Measured, rivals: Rivals, rungs_left: int, margin_floor: float
+    ) -> str:
+        """Keep what measuring that attempt came to; returns why it is no measurement, "" where it is one.
+
+        It is the best from then on if it is the first or beats the best beyond the noise; else it is discarded. A
+        kernel that was convicted while it was timed has not passed.
+        """
+        reason = weigh.fault(measured)
+        if measured.status is not Status.PASSED:
+            self._convict(challenger, measured)
+        elif reason:
+            self.remark(f"Attempt {challenger} could not be measured: {reason}")
+        elif challenger == self.run.best or weigh.beats_the_best(measured, margin_floor):
+            self._lead(challenger, measured, rivals, rungs_left)
+        else:
+            best = self.run.best
+            self.remark(f"Attempt {challenger} is correct, not faster than attempt {best} beyond the noise: discarded")
+        self.fewer_rungs(rungs_left)
+        return reason
+
+    def fewer_rungs(self, left: int) -> None:
+        """So many stages are left to try."""
+        if self.run.measurement is not None:
+            self.run = replace(self.run, measurement=replace(self.run.measurement, rungs_left=left))
+        self._save()
+
+    def so_far(self) -> tuple[bytes, Measured]:
+        """The best kernel, and what was measured of it."""
+        assert self._measured is not None
+        return self.best_kernel(), self._measured
+
+    def _lead(self, number: int, measured: Measured, rivals: Rivals, rungs_left: int) -> None:
+        self._measured, self._rivals = measured, rivals
+        self.run = replace(self.run, best=number, measurement=weigh.weigh(measured, rungs_left=rungs_left))
+
+    def _convict(self, number: int, measured: Measured) -> None:
+        if number == self.run.best:
+            self._measured = measured  # what there is of it
+        passed = self.run.attempts[number - 1].report
+        message = f"while it was timed: {measured.message}"
+        self._judge_anew(number, replace(passed, status=measured.status, message=message, detail=measured.detail))
+
+    def _judge_anew(self, number: int, report: Report) -> None:
+        """That attempt has another verdict; what was measured of it no longer counts."""
+        old, best = self.run.attempts[number - 1], self.run.best
+        new = replace(old, report=report)
+        attempts = tuple(new if attempt is old else attempt for attempt in self.run.attempts)
+        if number == best:
+            self.run = replace(self.run, best=None, measurement=None)
+        self.run = replace(self.run, attempts=attempts, best=best if number != best or report.passed else None)
+        self._watch.judged(new)
+
+    def merged(self) -> None:
+        """The kernel becomes the champion, unless another has become it since this one was measured."""
+        assert self.run.verdict is not None
+        message = f"merge {self.branch.name}: {self.run.verdict.reason}"
+        self.branch.merge(message, None if self._rivals is None else self._rivals.main)
+
     def concluded(self, verdict: Verdict) -> None:
-        """Keep the decision: DECISION.md on the branch and in the run's folder."""
+        """Keep the decision: DECISION.md on the branch, beside the best kernel, and in the run's folder."""
         self.run = replace(self.run, verdict=verdict, seconds=round(time.monotonic() - self._begun, 2))
+        self._put_best_back()
         text = self._decision()
         self.branch.commit_file("DECISION.md", text.encode(), f"decision: {verdict.decision}")
         self._write("DECISION.md", text)
         self._save()
         self._watch.decided(self.run, self.folder)
 
+    def best_kernel(self) -> bytes:
+        """The bytes of the best passed kernel."""
+        assert self.run.best is not None
+        return self.kernel_of(self.run.best)
+
+    def kernel_of(self, number: int) -> bytes:
+        """The bytes of that attempt's kernel."""
+        commit = self.run.attempts[number - 1].commit
+        kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(commit))
+        if kernel is None:
+            raise WorkspaceError(f"commit {commit} of {self.run.id} holds no {self._op.spec.kernel_name}")
+        return kernel
+
+    def _put_best_back(self) -> None:
+        """A branch ends with its best kernel, also when a later attempt was worse: a merge takes what stands there."""
+        name = self._op.spec.kernel_name
+        if self.run.best is not None and self.branch.workspace.read(name, self.branch.name) != self.best_kernel():
+            self.branch.commit_file(name, self.best_kernel(), f"the best kernel again: attempt {self.run.best}")
+
     def _decision(self) -> str:
         best = None if self.run.best is None else self.run.attempts[self.run.best - 1]
-        template = resources.environment(resources.templates()).get_template("DECISION.md.j2")
-        return template.render(run=self.run, op=self._op.spec, judging=self._judging, best=best)
+        return decision.render(self.run, self._op, self._judging, best, self._measured)
 
     def _save(self) -> None:
         self.run = replace(self.run, seconds=round(time.monotonic() - self._begun, 2))

@@ -57,11 +57,19 @@ class Terminal:
         """The verdict of one attempt, with its failing cases."""
         self._verdict("  ", attempt.report)
 
+    def measuring(self, text: str) -> None:
+        """A line of a measurement."""
+        self._rest()
+        self._line("  ", text)
+        self._wait("measuring")
+
     def decided(self, run: Run, folder: Path) -> None:
         """The decision."""
         self._rest()
         if run.verdict is None:
             return
+        for remark in run.remarks:
+            self._line("", remark)
         self.say(f"{run.verdict.decision}: {run.verdict.reason}", f"bold {_COLOURS.get(run.verdict.decision, 'red')}")
         self.say(f"{_cost(run)}{run.seconds:.0f} s in all; {folder / 'DECISION.md'}, branch {run.branch}")
 

@@ -147,6 +147,19 @@ def judge_log() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def kept_or_temporary(out: Path | None) -> Iterator[Path]:
+    """A folder for evidence: a new one in `out`, or one that is gone afterwards."""
+    if out is None:
+        with attempt_folder({}) as folder:
+            yield folder
+        return
+    with os_errors(f"make a folder in {out}"):
+        out.mkdir(parents=True, exist_ok=True)
+        kept = Path(tempfile.mkdtemp(prefix="bench-", dir=out))
+    yield kept
+
+
 def rendering(op: Op) -> Export:
     """What lays a kernel into a folder beside a fresh rendering of the op's other files."""
 

@@ -23,6 +23,9 @@ class Watch(Protocol):
     def judged(self, attempt: Attempt) -> None:
         """The attempt has its verdict."""
 
+    def measuring(self, text: str) -> None:
+        """A passed kernel is being timed; `text` says how far it is, in one line."""
+
     def decided(self, run: Run, folder: Path) -> None:
         """The run is over."""
 
@@ -37,5 +40,7 @@ class Silent:
     def judging(self, reply: Reply) -> None: ...
 
     def judged(self, attempt: Attempt) -> None: ...
+
+    def measuring(self, text: str) -> None: ...
 
     def decided(self, run: Run, folder: Path) -> None: ...

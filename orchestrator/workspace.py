@@ -109,7 +109,11 @@ class Workspace:
     def read(self, name: str, branch: str = "main") -> bytes | None:
         """A file at the tip of a branch (the champion on main), or None."""
         tip = self.tip(branch)
-        blob = self._entries(tip).get(name) if tip else None
+        return self.read_at(name, tip) if tip else None
+
+    def read_at(self, name: str, commit: str) -> bytes | None:
+        """A file as it was at a commit, or None."""
+        blob = self._entries(commit).get(name)
         return self._git("cat-file", "blob", blob) if blob else None
 
     def tip(self, branch: str) -> str:
@@ -234,16 +238,22 @@ class RunBranch:
         """Commits one more file (DECISION.md). Returns the commit."""
         return self._commit({name: data}, message)
 
-    def merge(self, commit_message: str) -> str:
+    def merge(self, commit_message: str, expected_main: str | None = None) -> str:
         """Merges what the run changed into main, as a commit with two parents. Returns it.
 
-        Refuses if the baseline on main is no longer the one this run was judged by, and if there is nothing to merge.
+        Refuses if the baseline on main is no longer the one this run was judged by, if main has moved from
+        `expected_main` (the one whose champion the run was measured against), and if there is nothing to merge.
         """
         space = self.workspace
         with space.locked():
             main, tip = space.tip("main"), space.tip(self.name)
             if space._last_baseline(main)[0] != self.baseline:
                 raise WorkspaceError(f"the baseline of {space.op} changed during {self.name}; judge the kernel again")
+            if expected_main is not None and main != expected_main:
+                raise WorkspaceError(
+                    f"another kernel of {space.op} was merged since {self.name} was measured; measure it again: "
+                    f"python -m orchestrator measure {self.name.removeprefix('run/')}"
+                )
             if tip in space._git("rev-list", main).decode().split():
                 raise WorkspaceError(f"{self.name} has nothing that is not on main already; look at `git log --all`")
             # Only what the run changed: another run may have put a newer champion beside it meanwhile.

@@ -62,6 +62,12 @@ def test_dry_run_prints_the_prompt_and_keeps_nothing(tmp_path: Path) -> None:
         (["--op", "rmsnorm", "--device", "tpu"], "judge.device"),
         (["--op", "rmsnorm", "--rounds", "0"], "loop.rounds"),
         (["--op", "rmsnorm", "--config", "none.yaml"], "none.yaml"),
+        (["--op", "rmsnorm", "-c", "measure.round=2"], "did you mean measure.rounds"),
+        (["bench", "kernel.py", "--op", "rmsnorm", "-c", "judge.device=cpu"], "nothing to measure on"),
+        (["bench", "kernel.py"], "--op NAME"),
+        (["measure", "rmsnorm-1", "-c", "judge.device=cpu"], "nothing to measure on"),
+        (["adopt", "rmsnorm-1"], "--reason TEXT"),
+        (["adopt", "rmsnorm-1", "--reason", "it is good"], "no run rmsnorm-1"),
     ],
 )
 def test_usage_errors_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -81,6 +87,14 @@ def test_no_gpu_where_one_is_demanded_is_exit_3(tmp_path: Path) -> None:
     result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "gpu", CUDA_VISIBLE_DEVICES="")
     assert result.returncode == 3
     assert "no GPU is visible" in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", [["bench", "kernel.py", "--op", "rmsnorm"], ["measure", "rmsnorm-1"]])
+def test_measuring_without_a_gpu_says_so_in_one_line(tmp_path: Path, command: list[str]) -> None:
+    result = orchestrator(tmp_path, *command, CUDA_VISIBLE_DEVICES="")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: there is nothing to measure on") and result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_foreign_repository_is_left_alone(tmp_path: Path) -> None:

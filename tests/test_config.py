@@ -37,6 +37,8 @@ def test_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("loop.rounds=many", "loop.rounds"),
         ("loop.rounds=0", "greater than or equal to 1"),
         ("loop.stages=[fly]", "stages"),
+        ("loop.stages=[optimize]", "begin with correct"),
+        ("loop.stages=[correct, optimize, optimize]", "none comes twice"),
         ("judge.device=tpu", "judge.device"),
         ("loop.rounds", "section.key=value"),
         ("a.b=[", "not YAML"),

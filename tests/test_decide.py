@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchestrator.decide import Thresholds, decide
 from orchestrator.records import Decision, Measurement, Status, Verdict
 
-DEFAULT = Thresholds()
+DEFAULT = Thresholds(parity_rungs=("launch", "block"))
 BOTH = ("correct", "launch", "block")
 MEASURED = Measurement(
     baseline="torch.compile",
@@ -109,7 +109,7 @@ def test_persisting_goes_on_at_parity_while_there_are_rungs() -> None:
 
 
 def test_thresholds_are_obeyed() -> None:
-    strict = Thresholds(margin_floor=0.2, roofline_share=0.5)
+    strict = Thresholds(margin_floor=0.2, roofline_share=0.5, parity_rungs=DEFAULT.parity_rungs)
     assert ask(measured(roofline_share=0.49), thresholds=strict).decision is Decision.REWORK
     assert ask(measured(roofline_share=0.5), thresholds=strict).decision is Decision.MERGE
     one = Thresholds(parity_rungs=("launch",))

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 import yaml
 
 from orchestrator import config
@@ -26,6 +28,14 @@ from orchestrator.watch import Silent
 from tests.conftest import zoo_kernel
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def judge(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LocalExecutor]:
+    """A judge without a GPU wherever this runs: what a measurement decides is not the business of these tests."""
+    executor = LocalExecutor("cpu", tmp_path_factory.mktemp("judge") / "judge.log")
+    yield executor
+    await executor.close()
 
 
 def script(folder: Path, *replies: str) -> RecordedAgent:

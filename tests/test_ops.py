@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from orchestrator import ops, resources
+from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 from orchestrator.ops import Op
 from tests.conftest import zoo_kernel
@@ -50,6 +51,14 @@ def change(folder: Path, path: str, value: Any) -> None:
         ("entry", "rmsnorm_triton(x)", "entry takes"),
         ("entry", "not a signature", "no signature"),
         ("bench.bytes", "M * N * os.system('x')", "os"),
+        ("bench.shapes", [], "bench.shapes"),
+        ("bench.curve", {"dtype": "bfloat16", "shapes": [[16]]}, "dims"),
+        ("bench.shapes", [[1152, 1024]], "no power of two"),
+        ("bench.baselines", {"mine": {"call": "f(x)"}}, "'f'"),
+        ("bench.baselines", {"mine": {"call": "x +"}}, "no expression"),
+        ("bench.baselines", {"mine": {"run": "x"}}, "bench.baselines.mine"),
+        ("decision", {"margin": 0.1}, "known are margin_floor"),
+        ("decision", {"margin_floor": 2}, "margin_floor"),
         ("outputs.y.dtype_of", "z", "z"),
         ("inputs.x.shape", ["M", "Q"], "Q"),
         ("sweep.telling", {"shape": [5], "values": ["rows"]}, "dims"),
@@ -131,3 +140,14 @@ def test_bench_needs_a_gpu_and_says_so(export: Path) -> None:
     (export / "rmsnorm_triton.py").write_bytes(zoo_kernel("good"))
     result = run(export, "bench.py")
     assert result.returncode == 2 and "needs a GPU" in result.stderr
+
+
+def test_an_op_may_set_thresholds_otherwise(folder: Path) -> None:
+    assert ops.load("rmsnorm", folder.parent).spec.thresholds(Thresholds(margin_floor=0.03)) == Thresholds(0.03)
+    change(folder, "decision", {"roofline_share": 0.8, "parity_rungs": ["launch"]})
+    found = ops.load("rmsnorm", folder.parent).spec.thresholds(Thresholds(margin_floor=0.03))
+    assert found == Thresholds(0.03, 0.8, ("launch",))
+
+
+def test_a_size_that_is_no_power_of_two_is_always_measured(rmsnorm: Op) -> None:
+    assert (4096, 1152) in rmsnorm.spec.bench.shapes

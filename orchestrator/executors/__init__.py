@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
+from orchestrator.measured import Measured, MeasureJob
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report
 
 
@@ -20,6 +22,9 @@ class Executor(Protocol):
 
     async def check_op(self, job: OpCheckJob) -> OpCheck:
         """Whether the op's own checker rejects every decoy. Raises JudgeError."""
+
+    async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
+        """How fast a passed kernel is; `tell` hears of the progress. Raises JudgeError, also where there is no GPU."""
         ...
 
     async def close(self) -> None:

@@ -12,11 +12,13 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 from orchestrator.errors import JudgeError
 from orchestrator.judge import channel
+from orchestrator.measured import Measured, MeasureJob
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report, from_json, to_json
 from orchestrator.text import printable
 
@@ -27,6 +29,7 @@ _KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME"
 _KEPT_FOR_GCC = ("LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH")  # Triton compiles its launchers
 _KEPT_PREFIXES = ("TRITON_", "HIP_", "ROCR_", "NVIDIA_", "HSA_", "OPENBLAS_", "OMP_")
 _REPORT_LIMIT_BYTES = 64 << 20
+_OTHER_JOB = "the judge answered another job than the one it was given"
 
 
 class LocalExecutor:
@@ -81,8 +84,20 @@ class LocalExecutor:
     async def check_op(self, job: OpCheckJob) -> OpCheck:
         """What becomes of the op's decoys. They are ours: a judge that dies of them is not asked again."""
         await self.start()
-        answer = await self._asked({"op": to_json(job, indent=None)}, _CHECK_S)
-        return from_json(OpCheck, str(answer["check"]))
+        self._send({"op": to_json(job, indent=None)})
+        return from_json(OpCheck, str((await self._receive(_CHECK_S))["check"]))
+
+    async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
+        """How fast a passed kernel is. A judge that dies meanwhile is an error: half a measurement is none."""
+        await self.start()
+        self._send({"measure": to_json(job, indent=None)})
+        silence = 2 * (job.limits.call_s + job.limits.compile_s) + _SLACK_S
+        while "progress" in (answer := await self._receive(silence)):
+            tell(str(answer["progress"]))
+        measured = from_json(Measured, str(answer["measured"]))
+        if measured.nonce != job.nonce:
+            raise JudgeError(_OTHER_JOB)
+        return measured
 
     async def close(self) -> None:
         """End the judge; its fork server and any candidate die with it."""
@@ -96,20 +111,19 @@ class LocalExecutor:
             sock.close()
 
     async def _ask(self, job: Job) -> Report:
-        seconds = job.limits.total_s + job.limits.compile_s + _SLACK_S
-        answer = await self._asked({"job": to_json(job, indent=None)}, seconds)
+        self._send({"job": to_json(job, indent=None)})
+        answer = await self._receive(job.limits.total_s + job.limits.compile_s + _SLACK_S)
         report = from_json(Report, str(answer["report"]))
         if report.nonce != job.nonce:
-            raise JudgeError("the judge answered another job than the one it was given")
+            raise JudgeError(_OTHER_JOB)
         return report
 
-    async def _asked(self, message: channel.Message, seconds: float) -> channel.Message:
+    def _send(self, message: channel.Message) -> None:
         assert self._sock is not None
         try:
             channel.send(self._sock, message)
         except channel.ChannelClosed as error:
             raise _JudgeGone(str(error)) from error
-        return await self._receive(seconds)
 
     async def _receive(self, seconds: float) -> channel.Message:
         assert self._sock is not None

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -72,22 +73,38 @@ class Candidate:
     """A kernel file in a process of its own, from its start to its end."""
 
     def __init__(
-        self, server: ForkServer, kernel: Path, function: str, device: str, arenas: tuple[Arena, Arena], limits: Limits
+        self,
+        server: ForkServer,
+        kernel: Path,
+        function: str,
+        device: str,
+        arenas: tuple[Arena, Arena],
+        limits: Limits,
+        *,
+        scratch: Path | None = None,
+        more: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
+        """`scratch` is where it may write, if not in scratch/ beside the kernel; `more` goes into its configuration."""
         self._limits = limits
         self._inputs, self._outputs = arenas
         self._device = device
-        self._scratch = kernel.parent / "scratch"
+        self._scratch = scratch or kernel.parent / "scratch"
         self._number = 0
         config: dict[str, object] = {
             "kernel": str(kernel),
             "module": kernel.stem,
             "function": function,
             "device": device,
+            **more,
         }
         fds = [arena.fd for arena in arenas if arena.fd is not None]
-        self._child: Child = server.spawn(config, confinement_of(kernel, limits, device), fds)
+        self._child: Child = server.spawn(config, confinement_of(kernel, limits, device, self._scratch), fds)
         self.alive = True
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._child.pid
 
     @property
     def pieces(self) -> tuple[SandboxPiece, ...]:
@@ -144,7 +161,11 @@ class Candidate:
             "way": way,
         }
         answer = self._ask(message, seconds, "call")
-        results, evidence = answer.get("results"), answer.get("evidence")
+        return self._described(answer, answer.get("evidence"))
+
+    def _described(self, answer: channel.Message, evidence: object) -> Returned:
+        """What the answer just received says was returned."""
+        results = answer.get("results")
         if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
             raise self._forged("its description of the results is malformed")
         if not isinstance(evidence, dict):
@@ -268,9 +289,9 @@ class Candidate:
             torch.cuda.synchronize()
 
 
-def confinement_of(kernel: Path, limits: Limits, device: str = "cpu") -> Confinement:
-    """What a process that runs the kernel file may read, write and take."""
-    return Confinement(kernel.parent / "scratch", (kernel,), device == "cuda", _confined_to(limits))
+def confinement_of(kernel: Path, limits: Limits, device: str = "cpu", scratch: Path | None = None) -> Confinement:
+    """What a process that runs the kernel file may read, write (in scratch/ beside it, if not elsewhere) and take."""
+    return Confinement(scratch or kernel.parent / "scratch", (kernel,), device == "cuda", _confined_to(limits))
 
 
 def _confined_to(limits: Limits) -> sandbox.Limits:

@@ -1,9 +1,11 @@
 """The judge's process: `python -m orchestrator.judge.server FD DEVICE`.
 
-Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, and each OpCheckJob with an
-OpCheck, until the other end closes. DEVICE is auto, cpu or gpu. The order at the start matters: whether Triton
-interprets is decided before triton is imported, and the fork server is forked before CUDA is touched, because a
-process forked after that cannot use it.
+Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, each OpCheckJob with an
+OpCheck and each MeasureJob with a Measured, until the other end closes. DEVICE is auto, cpu or gpu. The order at the
+start matters: whether Triton interprets is decided before triton is imported, and the fork servers are forked before
+CUDA is touched, because a process forked after that cannot use it. There is one fork server for verdicts, one for
+compiling without a GPU, and on a GPU one for each scout and each process that may be timed at once: a warden answers
+for everything beneath it, so it holds one candidate at a time.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import platform
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +23,13 @@ from typing import TYPE_CHECKING
 from orchestrator import gpu
 from orchestrator.errors import JudgeError, OrchestratorError
 from orchestrator.judge import channel
+from orchestrator.measured import MeasureJob
 from orchestrator.records import Job, Judging, Limits, OpCheck, OpCheckJob, Report, from_json, to_json
 
 if TYPE_CHECKING:
     from orchestrator.judge.forkserver import ForkServer
     from orchestrator.judge.memory import Arena
+    from orchestrator.judge.timing.session import Session
 
 _CACHE = Path("~/.cache/orchestrator").expanduser()  # no candidate can write there
 
@@ -43,7 +48,7 @@ def main() -> None:
             message = channel.receive(sock)
         except channel.ChannelClosed:
             return
-        channel.send(sock, judge.answer(message))
+        channel.send(sock, judge.answer(message, lambda text: channel.send(sock, {"progress": text})))
         if not judge.works():
             sys.exit("the judge's GPU context is lost")
 
@@ -73,6 +78,8 @@ class _Judge:
 
         self._server = ForkServer.start(worker.main)
         self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.COUNT)]
+        self._timed = [] if self._interpreted else _servers_for_timing()
+        self._session: Session | None = None
         confinement = sandbox.probe(device=not self._interpreted)  # forks, so before CUDA too
         if not self._interpreted and not torch.cuda.is_available():
             raise JudgeError(
@@ -92,11 +99,14 @@ class _Judge:
             sandbox=confinement,
         )
 
-    def answer(self, message: channel.Message) -> channel.Message:
-        """The report on a job, or what went wrong with us. A bug of ours must not end the judge silently."""
+    def answer(self, message: channel.Message, tell: Callable[[str], None]) -> channel.Message:
+        """What is asked for, or what went wrong with us. A bug of ours must not end the judge silently."""
         try:
             if "op" in message:
                 return {"check": to_json(self._check(from_json(OpCheckJob, str(message["op"]))), indent=None)}
+            if "measure" in message:
+                measured = self._measurements().measure(from_json(MeasureJob, str(message["measure"])), tell)
+                return {"measured": to_json(measured, indent=None)}
             return {"report": to_json(self._report(from_json(Job, str(message["job"]))), indent=None)}
         except Exception as error:  # noqa: BLE001
             traceback.print_exc()
@@ -105,11 +115,21 @@ class _Judge:
                 sys.exit("a fork server died")
             if not self.works():
                 sys.exit("the judge's GPU context is lost")
-            return {"error": f"the judge failed: {type(error).__name__}: {error}"}
+            known = isinstance(error, JudgeError)
+            return {"error": str(error) if known else f"the judge failed: {type(error).__name__}: {error}"}
+
+    def _measurements(self) -> Session:
+        """What times kernels: made once, so that the card's ceilings are measured once."""
+        from orchestrator.judge.timing.session import Session
+
+        if self._interpreted:
+            raise JudgeError("there is nothing to measure on: times in Triton's interpreter mean nothing")
+        self._session = self._session or Session(self._timed, self.judging)
+        return self._session
 
     @property
     def _servers(self) -> list[ForkServer]:
-        return [self._server, *self._scouts, *([] if self._compiling is None else [self._compiling])]
+        return [self._server, *self._scouts, *self._timed, *([] if self._compiling is None else [self._compiling])]
 
     def works(self) -> bool:
         """Whether this process can still use its GPU. Asked after each job, for what a candidate did to the device
@@ -174,6 +194,14 @@ def _load_driver() -> None:
     from triton.backends import backends
 
     triton.runtime.driver.set_active(backends["amd" if torch.version.hip else "nvidia"].driver())
+
+
+def _servers_for_timing() -> list[ForkServer]:
+    from orchestrator.judge.forkserver import ForkServer
+    from orchestrator.judge.timing import worker
+    from orchestrator.judge.timing.seats import MOST_CONTENDERS
+
+    return [ForkServer.start(worker.main) for _ in range(MOST_CONTENDERS)]
 
 
 def _interpreted(device: str) -> bool:

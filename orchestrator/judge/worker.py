@@ -32,7 +32,11 @@ _FRAMES = 12  # innermost lines of a traceback that are kept
 
 def main(sock: socket.socket, config: dict[str, Any]) -> None:
     """Serve the judge until it hangs up. `config` names the kernel file, module, function, device and descriptors."""
-    state = _State(config)
+    serve(sock, State(config))
+
+
+def serve(sock: socket.socket, state: State) -> None:
+    """Answer the judge's messages, one after the other, until it hangs up."""
     while True:
         try:
             message = channel.receive(sock)
@@ -42,7 +46,9 @@ def main(sock: socket.socket, config: dict[str, Any]) -> None:
         channel.send(sock, {"id": message.get("id"), **answer})
 
 
-class _State:
+class State:
+    """What the process holds between two messages, and what it does on each."""
+
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
         self._cuda = config["device"] == "cuda"
@@ -72,10 +78,7 @@ class _State:
         if not self._cuda:
             interpreter.stand_in()  # host code may ask for a GPU; before the witness, for which it would be a change
         self._witness = Witness(self._config["kernel"], interpreted=not self._cuda)
-        module = _load(self._config["kernel"], self._config["module"])
-        self._entry = getattr(module, self._config["function"])
-        if not callable(self._entry):
-            raise TypeError(f"{self._config['function']} is {type(self._entry).__name__}, not a function")
+        self._entry = load_function(self._config["kernel"], self._config["module"], self._config["function"])
         return {"event": "imported", "state": self._witness.imported()}
 
     def _attach(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -94,9 +97,8 @@ class _State:
         self._results[message["id"]] = results
         for old in list(self._results)[:-_KEPT_CALLS]:
             del self._results[old]
-        described = [_describe_result(item) for item in results[:_MOST_RESULTS]]
         evidence = seen.evidence(results[:_MOST_RESULTS])
-        return {"event": "returned", "tuple": type(result) is tuple, "results": described, "evidence": evidence}
+        return {"event": "returned", **describe_results(result), "evidence": evidence}
 
     def _deliver(self, message: dict[str, Any]) -> dict[str, Any]:
         for fields, result in zip(message["outputs"], self._results[message["call"]], strict=True):
@@ -145,6 +147,15 @@ class _State:
             torch.cuda.synchronize()
 
 
+def load_function(path: str, module: str, name: str) -> Callable[..., object]:
+    """The function of that name in the file, imported as `module`. What the file raises goes to the caller."""
+    function = getattr(_load(path, module), name)
+    if not callable(function):
+        raise TypeError(f"{name} is {type(function).__name__}, not a function")
+    entry: Callable[..., object] = function
+    return entry
+
+
 def _load(path: str, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -152,6 +163,12 @@ def _load(path: str, name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def describe_results(result: object) -> dict[str, object]:
+    """What was returned, as the judge is told."""
+    results = result if type(result) is tuple else (result,)
+    return {"tuple": type(result) is tuple, "results": [_describe_result(item) for item in results[:_MOST_RESULTS]]}
 
 
 def _describe_result(item: object) -> dict[str, object]:

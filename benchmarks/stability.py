@@ -1,0 +1,137 @@
+"""The same comparison, decided again and again: by our measurement, and by plain do_bench.
+
+    python benchmarks/stability.py [--times 20]
+
+Compares the recorded rmsnorm kernel with torch.compile of the reference at four shapes, each time with new processes,
+and decides at each shape whether it is faster, slower or at parity within 2 %. Prints the ratios' spread and how many
+decisions differ from the commonest, by both methods, and last PASS or FAIL: PASS when none of ours differs and every
+ratio of ours lies within 1.5 % of its median. Needs a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator import config, ops, reply, resources, weigh
+from orchestrator.executors.local import LocalExecutor
+from orchestrator.judge.timing.statistics import median
+from orchestrator.measure import Rivals, job_of
+from orchestrator.measured import AUTOTUNED, COMPILED, REFERENCE
+from orchestrator.ops import Op
+from orchestrator.tree import lay_out
+
+SHAPES = ((64, 4096), (4096, 1024), (65536, 128), (16384, 4096))
+MARGIN, SPREAD = 0.02, 0.015
+
+DO_BENCH = """
+import sys, torch
+from rmsnorm_triton import rmsnorm_triton
+from ref import rmsnorm_ref
+from triton.testing import do_bench
+from test_correctness import Case, make_inputs
+times, shapes = int(sys.argv[1]), [tuple(map(int, text.split("x"))) for text in sys.argv[2:]]
+for M, N in shapes:
+    inputs = make_inputs(Case({"M": M, "N": N}, "bfloat16"), "cuda", 0)
+    torch.compiler.reset()
+    compiled = torch.compile(rmsnorm_ref, dynamic=False)
+    for _ in range(times):
+        mine, theirs = (do_bench(lambda: f(**inputs), return_mode="median") for f in (rmsnorm_triton, compiled))
+        print(f"{M}x{N}", theirs / mine, flush=True)
+"""
+
+
+def decision(ratio: float) -> str:
+    """What the ratio alone would decide."""
+    return "faster" if ratio >= 1 + MARGIN else "slower" if ratio <= 1 - MARGIN else "parity"
+
+
+def spread(ratios: list[float]) -> float:
+    """The largest distance from the median, as a fraction of it."""
+    middle = median(ratios)
+    return max(abs(ratio / middle - 1) for ratio in ratios)
+
+
+def report(method: str, ratios: dict[str, list[float]]) -> tuple[int, float]:
+    """Print one method's figures; returns how many decisions differ, and the largest spread."""
+    differing = 0
+    for shape, found in ratios.items():
+        counted = Counter(map(decision, found)).most_common()
+        differing += len(found) - counted[0][1]
+        said = ", ".join(f"{count} {what}" for what, count in counted)
+        print(f"{method:9} {shape:>11}: {min(found):.3f} to {max(found):.3f}, median {median(found):.3f}; {said}")
+    return differing, max(map(spread, ratios.values()))
+
+
+async def by_us(op: Op, kernel: bytes, root: Path, times: int) -> dict[str, list[float]]:
+    """The speedup over torch.compile at each shape, that often."""
+    ratios: dict[str, list[float]] = {}
+    executor = LocalExecutor("gpu", root / "judge.log")
+    try:
+        for number in range(times):
+            begun, folder = time.perf_counter(), root / f"measure-{number}"
+            lay_out({**op.workspace_files(), op.spec.kernel_name: kernel}, folder)
+            job = job_of(op, config.load(), folder, Rivals())
+            job = replace(job, curve=(), shapes=SHAPES, dtypes=("bfloat16",), without=(AUTOTUNED, REFERENCE, "liger"))
+            found = await executor.measure(job, lambda text: None)
+            rows = weigh.rows(found)
+            for row in rows:
+                ratios.setdefault(row.name.split()[0], []).append(row.speedups[COMPILED].middle)
+            shown = ", ".join(f"{row.name.split()[0]} {row.speedups[COMPILED].middle:.4f}" for row in rows)
+            print(
+                f"  {number + 1}: {shown}; noise {weigh.noise(found):.4f} ({time.perf_counter() - begun:.1f} s)",
+                flush=True,
+            )
+    finally:
+        await executor.close()
+    return ratios
+
+
+def by_do_bench(op: Op, kernel: bytes, root: Path, times: int) -> dict[str, list[float]]:
+    """The same by triton.testing.do_bench, in one process."""
+    folder = root / "do-bench"
+    lay_out({**op.workspace_files(), op.spec.kernel_name: kernel}, folder)
+    command = [sys.executable, "-c", DO_BENCH, str(times), *(f"{m}x{n}" for m, n in SHAPES)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500)
+    if done.returncode:
+        raise SystemExit(f"do_bench failed: {done.stderr[-2000:]}")
+    ratios: dict[str, list[float]] = {}
+    for line in done.stdout.splitlines():
+        shape, ratio = line.split()
+        ratios.setdefault(shape, []).append(float(ratio))
+    return ratios
+
+
+def main() -> bool:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=20)
+    times = parser.parse_args().times
+    op = ops.load("rmsnorm", resources.shipped("configs") / "ops")
+    text = (op.recorded / "correct-1.md").read_text()
+    kernel = next(data for data in reply.files(text, op.spec.kernel_name, op.spec.function).values())
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        try:
+            ours = asyncio.run(by_us(op, kernel, root, times))
+        except BaseException:
+            log = root / "judge.log"
+            print(log.read_text(errors="replace")[-8000:] if log.is_file() else "", file=sys.stderr)
+            raise
+        theirs = by_do_bench(op, kernel, root, times)
+    report("do_bench", theirs)
+    differing, widest = report("ours", ours)
+    print(f"ours: {differing} of {times * len(SHAPES)} decisions differ, ratios within {widest:.2%} of their median")
+    return differing == 0 and widest <= SPREAD
+
+
+if __name__ == "__main__":
+    passed = main()
+    print("PASS: the same decision every time" if passed else "FAIL")
+    sys.exit(0 if passed else 1)

@@ -1,0 +1,106 @@
+"""What becomes of a run after it ended: measured on a machine that can, or adopted by a person.
+
+Owns finding the run and what must hold before it is taken up again. Measuring, deciding and recording are the loop's
+own; nothing here decides by other rules.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.attempt import judge_kernel, require_sandbox
+from orchestrator.config import Settings
+from orchestrator.errors import UsageError
+from orchestrator.executors import Executor
+from orchestrator.measured import Measured
+from orchestrator.ops import Op
+from orchestrator.recorder import Recorder
+from orchestrator.records import Decision, Judging, Run, Verdict, from_json
+from orchestrator.settle import conclude, weighed
+from orchestrator.text import printable
+from orchestrator.watch import Watch
+from orchestrator.workspace import RunBranch, Workspace
+
+NOTHING_TO_MEASURE_ON = (
+    "there is nothing to measure on: no GPU is visible here, and times in Triton's interpreter mean nothing; "
+    "run this on a machine with a GPU"
+)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run of earlier, with its branch and the op as it was and is."""
+
+    run: Run
+    branch: RunBranch
+    op: Op
+    folder: Path
+
+
+def find(run_id: str, workspaces: Path, load: Callable[[str], Op]) -> Ended:
+    """The run of that id. Raises UsageError where there is none, none of it passed, or the op has changed since."""
+    folder = workspaces / "runs" / run_id
+    known = [path.parent.name for path in (workspaces / "runs").glob("*/run.json")]
+    if run_id not in known:
+        close = difflib.get_close_matches(run_id, known, n=1)
+        hint = f"did you mean {close[0]}" if close else f"there are {len(known)}; --workspaces DIR names another place"
+        raise UsageError(f"no run {printable(run_id)} in {workspaces / 'runs'}: {hint}")
+    run = from_json(Run, (folder / "run.json").read_bytes())
+    if run.best is None:
+        raise UsageError(f"no attempt of {run.id} passed, so there is no kernel; start a new run")
+    op = load(run.op)
+    branch = Workspace.open(workspaces, run.op).open_run(run.id)
+    if dict(branch.files) != op.workspace_files():
+        raise UsageError(f"the op {run.op} has changed since {run.id}; start a new run")
+    return Ended(run, branch, op, folder)
+
+
+async def measure(ended: Ended, executor: Executor, settings: Settings, watch: Watch) -> Run:
+    """Judge the best kernel of a run again, on this machine's GPU, measure it and decide.
+
+    Only of a run that is not decided: UNMEASURED, or ended by a failure of ours.
+    """
+    run = ended.run
+    if run.verdict is not None and run.verdict.decision is not Decision.UNMEASURED and not run.error:
+        raise UsageError(f"{run.id} ended in {run.verdict.decision}; only a run that is UNMEASURED can be measured")
+    judging = await executor.start()
+    if judging.interpreted:
+        raise UsageError(NOTHING_TO_MEASURE_ON)
+    if settings.judge.require_sandbox:
+        require_sandbox(judging)
+    recorder = Recorder.reopen(ended.folder, ended.branch, run, ended.op, judging, watch)
+    with recorder.recording():
+        recorder.rejudged(
+            await judge_kernel(
+                *(recorder.best_kernel(), ended.op, ended.branch.export, executor, settings.judge),
+                folder=recorder.new_folder("judged-again"),
+            )
+        )
+        done = tuple(dict.fromkeys(attempt.stage for attempt in run.attempts))
+        conclude(recorder, await weighed(ended.op, executor, settings, recorder, judging, done))
+    return recorder.run
+
+
+def adopt(ended: Ended, reason: str, watch: Watch) -> Run:
+    """Merge the best kernel of a run because a person says so, and record that it was a person."""
+    if not reason.strip():
+        raise UsageError("--reason is empty: say why this kernel is adopted; it goes into DECISION.md")
+    run, best = ended.run, ended.run.attempts[ended.run.best - 1] if ended.run.best else None
+    assert best is not None
+    report = best.report
+    judging = Judging(report.device, report.interpreted, report.versions, report.sandbox)
+    recorder = Recorder.reopen(ended.folder, ended.branch, run, ended.op, judging, watch)
+    recorder.recall(_last_measured(ended.folder))
+    was = f"{run.verdict.decision}: {run.verdict.reason}" if run.verdict else "undecided"
+    with recorder.recording():
+        recorder.remark(f"Before a person adopted it, the decision was {was}")
+        conclude(recorder, Verdict(Decision.MERGE, f"Adopted by a person: {printable(reason.strip(), 300)}"))
+    return recorder.run
+
+
+def _last_measured(folder: Path) -> Measured | None:
+    found = sorted(folder.glob("measurements/*/measured.json"))
+    return from_json(Measured, found[-1].read_bytes()) if found else None

@@ -1,0 +1,125 @@
+"""What a kernel is compared with, and how each becomes a function in its own process.
+
+The reference run eagerly and by torch.compile is always there; op.yaml names more (the framework's own op, another
+library's kernel), and the workspace may hold a champion. None of it is the candidate's code, but each runs confined as
+the candidate does, so that the same things slow it down.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import torch
+
+from orchestrator.judge.worker import load_function
+from orchestrator.measured import AUTOTUNED, BEST, CANDIDATE, CHAMPION, COMPILED, REFERENCE, MeasureJob
+
+Entry: TypeAlias = Callable[..., object]
+Kind = Literal["function", "compiled", "expression"]
+
+_REFERENCE_FILE = "ref.py"
+_GENERATED_BYTES = 200_000  # of the channel's message
+_MARK = "async_compile.triton("  # in Inductor's code of a whole graph, not in that of one kernel
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One that takes part: a function of a file, as it is or compiled, or an expression over the arguments."""
+
+    name: str
+    file: str  # in the job's folder
+    function: str
+    kind: Kind = "function"
+    mode: str = ""  # of torch.compile
+    call: str = ""
+    module: str = ""
+
+    def as_config(self) -> dict[str, object]:
+        """As JSON values, for the process."""
+        return asdict(self)
+
+
+def candidate(job: MeasureJob) -> Spec:
+    """The kernel that is to be measured."""
+    return Spec(CANDIDATE, job.kernel, job.function)
+
+
+def baselines(job: MeasureJob) -> list[Spec]:
+    """Everything it is compared with."""
+    found = [
+        Spec(REFERENCE, _REFERENCE_FILE, job.reference),
+        Spec(COMPILED, _REFERENCE_FILE, job.reference, "compiled", "default"),
+        Spec(AUTOTUNED, _REFERENCE_FILE, job.reference, "compiled", "max-autotune-no-cudagraphs"),
+        *(
+            Spec(named.name, _REFERENCE_FILE, job.reference, "expression", call=named.call, module=named.module)
+            for named in job.baselines
+        ),
+    ]
+    if job.champion:
+        found.append(Spec(CHAMPION, job.champion, job.function))
+    if job.best:
+        found.append(Spec(BEST, job.best, job.function))
+    return [spec for spec in found if spec.name not in job.without]
+
+
+def twin(job: MeasureJob) -> Spec:
+    """The baseline that is timed a second time, against itself: one that need not be compiled, if there is one."""
+    named = [spec for spec in baselines(job) if spec.kind == "expression" and not spec.module]
+    return (named or [spec for spec in baselines(job) if spec.name == COMPILED] or baselines(job))[0]
+
+
+class Maker:
+    """Makes a contender's function, anew for each shape: torch.compile otherwise gives up after a few of them."""
+
+    def __init__(self, spec: Mapping[str, Any], path: str, module: str) -> None:
+        self._kind, self._mode = spec["kind"], spec["mode"]
+        self._seen: set[Path] = set()
+        if self._kind == "expression":
+            self._entry = _expression(spec["call"], spec["module"])
+        else:
+            self._entry = load_function(path, module, spec["function"])
+
+    def make(self) -> Entry:
+        """The function for the next shape."""
+        if self._kind != "compiled":
+            return self._entry
+        torch.compiler.reset()
+        _compile_here()
+        compiled: Entry = torch.compile(self._entry, dynamic=False, mode=self._mode)
+        return compiled
+
+    def generated(self) -> str:
+        """The code that torch.compile has written since the last time, as it stands in its cache."""
+        if self._kind != "compiled":
+            return ""
+        found = set(Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).rglob("*.py")) - self._seen
+        self._seen |= found
+        texts = [path.read_text(encoding="utf-8", errors="replace") for path in sorted(found)]
+        return "\n".join(text for text in texts if _MARK in text)[:_GENERATED_BYTES]
+
+
+def _compile_here() -> None:
+    """No pool of compiling processes: they would outlive the compilation, and the confinement counts them."""
+    import torch._inductor.config as inductor
+
+    inductor.compile_threads = 1
+
+
+def _expression(call: str, module: str) -> Entry:
+    """`call`, a text of the op's author, as a function of the entry's arguments."""
+    names: dict[str, object] = {"torch": torch}
+    if module:
+        importlib.import_module(module)
+        top = module.partition(".")[0]
+        names[top] = importlib.import_module(top)
+    code = compile(call, "<baseline of op.yaml>", "eval")
+
+    def entry(**arguments: object) -> object:
+        return eval(code, names, arguments)  # ours, from op.yaml, and confined
+
+    return entry

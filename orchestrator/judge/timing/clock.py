@@ -1,0 +1,75 @@
+"""Replays of one piece of GPU work, each with fresh inputs and a cold cache, timed by events.
+
+Used in the process that is timed and, for the card's own speed, in the judge. Before each replay every input is moved
+on by one element, so that no two replays have the same inputs and a kernel that remembers gives wrong values, and the
+L2 cache is overwritten. Both together are one captured graph, so that the host is never what is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+_FLUSH_BYTES = 256 << 20
+_WARM_UP = 3
+Replay = Callable[[], object]
+
+
+def rolled(tensor: torch.Tensor, times: int) -> torch.Tensor:
+    """The tensor after being moved on that often: its elements shifted in memory order, the last ones to the front."""
+    return tensor.reshape(-1).roll(times).view_as(tensor)
+
+
+class Clock:
+    """Times replays on the current GPU."""
+
+    def __init__(self) -> None:
+        cache = torch.cuda.get_device_properties().L2_cache_size
+        self._flush = torch.empty(max(_FLUSH_BYTES, 2 * cache), dtype=torch.uint8, device="cuda")
+        self._prepare: Replay = self._flush.zero_
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def moves(self, inputs: Sequence[torch.Tensor]) -> None:
+        """From now on each replay finds these tensors moved on by one."""
+
+        def prepare() -> None:
+            for tensor in inputs:
+                tensor.copy_(rolled(tensor, 1))
+            self._flush.zero_()
+
+        self._graph, _ = capture(prepare)
+        self._prepare = self._graph.replay
+
+    def block(self, replay: Replay, count: int) -> list[float]:
+        """Microseconds of each of `count` replays, after one untimed: the GPU may come from another process."""
+        events = [(_event(), _event()) for _ in range(count)]
+        self._prepare()
+        replay()
+        for start, end in events:
+            self._prepare()
+            start.record()
+            replay()
+            end.record()
+        torch.cuda.synchronize()
+        return [start.elapsed_time(end) * 1e3 for start, end in events]
+
+
+def capture(work: Callable[[], object]) -> tuple[torch.cuda.CUDAGraph, object]:
+    """The work as a graph, and what it returned, which every replay writes anew. Runs it a few times first."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(_WARM_UP):
+            work()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = work()
+    torch.cuda.synchronize()
+    return graph, result
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)

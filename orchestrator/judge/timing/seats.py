@@ -1,0 +1,130 @@
+"""Who takes part in a measurement: a process each, with a scratch folder and buffers of its own.
+
+Owns their lives: started, started again without a graph, out of it, ended. A baseline that fails is absent and it is
+said why; a candidate that fails is convicted, which is for whoever asked to say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from orchestrator.errors import JudgeError
+from orchestrator.judge.candidate import CandidateFailed, KilledFromOutside
+from orchestrator.judge.forkserver import ForkServer
+from orchestrator.judge.memory import Arena
+from orchestrator.judge.timing import baselines
+from orchestrator.judge.timing.baselines import Spec
+from orchestrator.judge.timing.contender import Contender
+from orchestrator.measured import BEST, CANDIDATE, MeasureJob
+from orchestrator.tree import remove_tree
+
+MOST_CONTENDERS = 11  # processes that are timed at once
+TWIN = "the same baseline again"
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What a contender runs in, kept when it is started again."""
+
+    spec: Spec
+    server: ForkServer
+    scratch: Path
+    arenas: tuple[Arena, Arena]
+
+
+@dataclass
+class Taker:
+    """One that takes part: its process, and whether its calls can be captured."""
+
+    seat: Seat
+    contender: Contender
+    graph: bool = True
+    detail: str = ""  # why not
+
+
+@dataclass
+class Seats:
+    """All that take part. The candidate is the first of `takers`."""
+
+    job: MeasureJob
+    servers: Sequence[ForkServer]
+    device: str
+    tell: Callable[[str], None]
+    takers: dict[str, Taker] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)  # baselines, and why
+    twin_of: str = ""
+    _taken: list[Seat] = field(default_factory=list)
+
+    def take(self, make_arenas: Callable[[], tuple[Arena, Arena]]) -> None:
+        """Start everyone. Raises CandidateFailed when the candidate cannot be imported."""
+        self.absent.update(dict.fromkeys(self.job.without, "left out"))
+        specs = [baselines.candidate(self.job), *baselines.baselines(self.job)]
+        if len(specs) >= len(self.servers):
+            raise JudgeError(f"{len(specs)} and a twin are more than the {len(self.servers)} that can be timed at once")
+        for spec, server in zip(specs, self.servers, strict=False):
+            self._sit(spec, server, make_arenas)
+        twin = replace(baselines.twin(self.job), name=TWIN)
+        self._sit(twin, self.servers[len(specs)], make_arenas)
+        self.twin_of = baselines.twin(self.job).name
+
+    def again(self, name: str, *, graph: bool = True, detail: str = "") -> None:
+        """End that one's process and start another in its seat."""
+        taker = self.takers[name]
+        taker.contender.end()
+        self._start(taker.seat, graph=graph, detail=detail)
+
+    def lost(self, name: str, failed: CandidateFailed) -> None:
+        """A baseline is out, and why; of a candidate, and where somebody else killed it, the failure is raised."""
+        if name == CANDIDATE or isinstance(failed, KilledFromOutside):
+            raise failed
+        self.takers.pop(name).contender.end()
+        if name != TWIN:
+            self.absent[name] = failed.message
+            self.tell(f"without {name}: {failed.message}")
+        if not set(self.takers) - {CANDIDATE, TWIN, BEST}:
+            raise JudgeError(f"no baseline can be timed here; the last, {name}: {failed.message}")
+
+    def keep_a_twin(self) -> None:
+        """Where the twin or the baseline that it is the twin of is out, another becomes the twin."""
+        others = [name for name in self.takers if name not in (CANDIDATE, TWIN, BEST)]
+        if TWIN in self.takers and self.twin_of in others:
+            return
+        if TWIN in self.takers:
+            self.takers.pop(TWIN).contender.end()
+        self.twin_of = others[-1]
+        seat = next(seat for seat in self._taken if seat.spec.name == TWIN)
+        self._start(replace(seat, spec=replace(self.takers[self.twin_of].seat.spec, name=TWIN)))
+
+    def pids(self) -> list[int]:
+        """Our processes that live: the judge's and theirs."""
+        return [os.getpid(), *(taker.contender.pid for taker in self.takers.values() if taker.contender.alive)]
+
+    def end(self) -> None:
+        """End them all and give back what they had."""
+        for taker in self.takers.values():
+            taker.contender.end()
+        for seat in self._taken:
+            for arena in seat.arenas:
+                arena.close()
+            remove_tree(seat.scratch)
+
+    def _sit(self, spec: Spec, server: ForkServer, make_arenas: Callable[[], tuple[Arena, Arena]]) -> None:
+        scratch = Path(self.job.folder) / f"scratch-{len(self._taken)}"
+        scratch.mkdir()
+        self._taken.append(Seat(spec, server, scratch, make_arenas()))
+        self._start(self._taken[-1])
+
+    def _start(self, seat: Seat, *, graph: bool = True, detail: str = "") -> None:
+        """Start a process and have it import; a baseline that cannot be imported is absent."""
+        name, limits = seat.spec.name, self.job.limits
+        contender = Contender(
+            seat.server, seat.spec, Path(self.job.folder), seat.scratch, self.device, seat.arenas, limits
+        )
+        self.takers[name] = Taker(seat, contender, graph, detail)
+        try:
+            contender.load()
+        except CandidateFailed as failed:
+            self.lost(name, failed)

@@ -1,0 +1,322 @@
+"""One measurement, from a passed kernel to a Measured: every shape, what is checked, what the candidate is caught at.
+
+A candidate that fails, writes wrong values while it is timed, or whose clock the judge's contradicts, is convicted.
+Values are judged by the committed test file, as in a verdict.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import torch
+
+from orchestrator import gpu
+from orchestrator.errors import JudgeError
+from orchestrator.judge import testfile
+from orchestrator.judge.candidate import ZONE, CandidateFailed, KilledFromOutside
+from orchestrator.judge.checks.contract import as_promised
+from orchestrator.judge.forkserver import ForkServer
+from orchestrator.judge.memory import DeviceArena, form_of, slots, torch_dtype
+from orchestrator.judge.timing import rounds
+from orchestrator.judge.timing.roofline import Roofline
+from orchestrator.judge.timing.rounds import ContenderFailed, Series
+from orchestrator.judge.timing.seats import MOST_CONTENDERS, TWIN, Seats
+from orchestrator.judge.timing.statistics import median
+from orchestrator.measured import (
+    AUTOTUNED,
+    BEST,
+    CANDIDATE,
+    CHAMPION,
+    REFERENCE,
+    GpuState,
+    Measured,
+    MeasureJob,
+    ShapeTimings,
+    Timing,
+)
+from orchestrator.records import Judging, Status
+
+T = TypeVar("T")
+Tell = Callable[[str], None]
+
+_NOT_ON_CURVES = (TWIN, REFERENCE, AUTOTUNED)
+_TRIES = 2  # at a shape whose two clocks disagree
+
+
+class _Dropped(Exception):
+    """A baseline failed and is out; the shape must be timed without it."""
+
+
+class Session:
+    """The measurements of one judge. The card's ceilings are measured once."""
+
+    def __init__(self, servers: Sequence[ForkServer], judging: Judging) -> None:
+        self._servers = servers
+        self._judging = judging
+        self._roofline = Roofline()
+
+    def measure(self, job: MeasureJob, tell: Tell) -> Measured:
+        """Time the kernel of the job's folder beside its baselines. `tell` hears of the progress."""
+        return _Measurement(job, self._servers, self._judging, self._roofline, tell).measured()
+
+
+@dataclass
+class _Measurement:
+    job: MeasureJob
+    servers: Sequence[ForkServer]
+    judging: Judging
+    roofline: Roofline
+    tell: Tell
+    seed: int = 0
+    generated: dict[str, str] = field(default_factory=dict)
+    delivered: Any = None  # what the stand-in for the kernel returns to the test file
+    begun: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.seats = Seats(self.job, self.servers, "cuda", self.tell)
+
+    def measured(self) -> Measured:
+        """All of it. Whatever happens, the processes end and the buffers are given back."""
+        job = self.job
+        self.seed = job.seed if job.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
+        stand_in = ModuleType(Path(job.kernel).stem)
+        setattr(stand_in, job.function, lambda *args, **kwargs: self.delivered)
+        before = self._state()
+        self._refuse_company(before)
+        found: list[ShapeTimings] = []
+        try:
+            with testfile.loaded(Path(job.folder), stand_in) as test:
+                cases, curve = _cases(test, job)
+                self._take_seats(test, [*cases, *curve])
+                sandbox = self.seats.takers[CANDIDATE].contender.pieces
+                for case in cases:
+                    found.append(self._shape(test, case))
+                for case in curve:
+                    found.append(self._shape(test, case, curve=True))
+            said = f"timed at {len(found)} shapes"
+            result = Measured(
+                *(Status.PASSED, said, job.nonce),
+                shapes=tuple(found),
+                expected_shapes=len(cases) + len(curve),
+                sandbox=sandbox,
+            )
+        except KilledFromOutside as failed:
+            raise JudgeError(f"measuring was disturbed: {failed.message}") from failed
+        except CandidateFailed as failed:
+            if "OutOfMemory" in failed.message:
+                raise JudgeError(f"the GPU's memory does not suffice to measure: {failed.message}") from failed
+            result = Measured(failed.status, failed.message, job.nonce, failed.detail, shapes=tuple(found))
+        finally:
+            after = self._state()
+            self.seats.end()
+        return self._completed(result, before, after)
+
+    def _completed(self, result: Measured, before: GpuState, after: GpuState) -> Measured:
+        return replace(
+            result,
+            launch_us=self.roofline.launch_us,
+            copy_gbps=self.roofline.copies.best_gbps,
+            matmul_tflops=dict(self.roofline.matmul_tflops),
+            before=before,
+            after=after,
+            warnings=_warnings(before, after),
+            generated=self.generated,
+            versions=self.judging.versions,
+            seed=self.seed,
+            rounds=self.job.rounds,
+            seconds=round(time.monotonic() - self.begun, 1),
+        )
+
+    def _take_seats(self, test: ModuleType, cases: Sequence[Any]) -> None:
+        into, out = self._buffer_bytes(test, cases)
+        self.seats.take(lambda: (DeviceArena(into), DeviceArena(out)))
+        names = ", ".join(self.seats.takers)
+        self.tell(f"{len(self.seats.takers)} processes, {into + out >> 20} MiB shared with each: {names}")
+
+    def _buffer_bytes(self, test: ModuleType, cases: Sequence[Any]) -> tuple[int, int]:
+        """What the largest shape needs for its inputs and for its results."""
+        into = out = 0
+        for case in cases:
+            inputs = test.make_inputs(case, "cuda", self.seed)
+            _, want = test.run(inputs, case.parameters)
+            results = want if isinstance(want, tuple) else (want,)
+            into = max(into, slots([form_of(tensor) for tensor in inputs.values()], ZONE)[1])
+            out = max(out, slots([form_of(tensor) for tensor in results])[1])
+        torch.cuda.empty_cache()
+        return into, out
+
+    def _shape(self, test: ModuleType, case: Any, *, curve: bool = False) -> ShapeTimings:
+        if time.monotonic() - self.begun > self.job.total_s:
+            raise JudgeError(f"measuring did not end within {self.job.total_s:g} s; raise measure.total_s")
+        for _ in range(MOST_CONTENDERS):
+            try:
+                timings = replace(self._timed(test, case, curve=curve), curve=curve)
+            except _Dropped:
+                continue
+            self.tell(_line(timings))
+            return timings
+        raise JudgeError(f"the baselines keep failing at {case.name}: {'; '.join(self.seats.absent.values())}")
+
+    def _timed(self, test: ModuleType, case: Any, *, curve: bool) -> ShapeTimings:
+        """All at one shape; of a curve's, without the twin and the slowest of the baselines."""
+        self.seats.keep_a_twin()
+        warm, fresh = (test.make_inputs(case, "cuda", seed) for seed in (self.seed, self.seed + 1))
+        few = [name for name in self.seats.takers if name not in _NOT_ON_CURVES]
+        wanted = few if curve and set(few) - {CANDIDATE, BEST} else list(self.seats.takers)
+        for name in wanted:
+            self._prepare(name, warm, case)
+        wanted = [name for name in wanted if name in self.seats.takers]
+        for name in wanted:
+            self._of(name, partial(self._tried, name, fresh, test, case))
+        series = self._series(test, case, wanted, self.job.rounds // (2 if curve else 1))
+        torch.cuda.empty_cache()
+        return self._record(case, series, self._ours(series))
+
+    def _tried(self, name: str, fresh: Mapping[str, torch.Tensor], test: ModuleType, case: Any) -> None:
+        """Other values into the same places after capture: a first block must have computed with them."""
+        contender = self.seats.takers[name].contender
+        contender.renew(fresh)
+        contender.time(1)
+        self._right(name, test, case)
+
+    def _prepare(self, name: str, inputs: Mapping[str, torch.Tensor], case: Any) -> None:
+        """Compiled, run and captured; where that fails with a graph, in a new process without one."""
+        limits, taker = self.job.limits, self.seats.takers[name]
+        seconds = limits.call_s + limits.compile_s
+        try:
+            taker.contender.prepare(inputs, case.parameters, graph=taker.graph, seconds=seconds)
+        except CandidateFailed as failed:
+            if not taker.graph or isinstance(failed, KilledFromOutside):
+                self.seats.lost(name, failed)
+                return
+            self.seats.again(name, graph=False, detail=f"no graph could be captured ({failed.message})")
+            if name in self.seats.takers:
+                self._prepare(name, inputs, case)
+        else:
+            if taker.contender.generated:
+                self.generated[_file_name(name, case)] = taker.contender.generated
+
+    def _of(self, name: str, action: Callable[[], T]) -> T:
+        """Do something with one contender; when it is a baseline and fails, the shape begins anew without it."""
+        try:
+            return action()
+        except CandidateFailed as failed:
+            self.seats.lost(name, failed)
+            raise _Dropped from failed
+
+    def _right(self, name: str, test: ModuleType, case: Any) -> None:
+        """Raises CandidateFailed unless the last replay wrote the right values for inputs that it cannot have seen."""
+        inputs, self.delivered = self.seats.takers[name].contender.last_replay()
+        got, want = test.run(inputs, case.parameters)
+        as_promised(got, want)
+        pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
+        for one, other in pairs:
+            compared = test.compare(one, other, case.dtype)
+            if not compared.passed:
+                raise CandidateFailed(
+                    Status.WRONG_VALUES,
+                    f"{int(compared.wrong.sum())} of {one.numel()} elements wrong in a timed replay on fresh inputs, "
+                    f"at {case.name}: what was timed does not compute the result (nothing captured, or an answer kept)",
+                )
+
+    def _series(self, test: ModuleType, case: Any, names: Sequence[str], count: int) -> dict[str, Series]:
+        """The rounds; once more where the candidate's events and the judge's clock disagree."""
+        contenders = {name: self.seats.takers[name].contender for name in names}
+        draw = random.Random(os.urandom(8))
+        for _ in range(_TRIES):
+            try:
+                series = rounds.alternate(contenders, count, draw, lambda: self._right(CANDIDATE, test, case))
+            except ContenderFailed as failed:
+                self.seats.lost(failed.name, failed.failure)
+                raise _Dropped from failed
+            ours = self._ours(series)
+            if not ours or not self.seats.takers[CANDIDATE].graph:
+                return series
+            if not (missing := rounds.unreported_us(series[CANDIDATE], ours)):
+                return series
+        clocks = series[CANDIDATE].clocks
+        raise CandidateFailed(
+            Status.TAMPERED,
+            f"at {case.name} its process reports {clocks.reported_us:.2f} us a replay, and by the judge's clock "
+            f"{missing:.2f} us more are spent on each: what is timed is not all that runs",
+        )
+
+    def _ours(self, series: Mapping[str, Series]) -> list[Series]:
+        """Of those that run code of ours alone, in a graph: their two clocks say how far apart clocks are."""
+        takers = self.seats.takers
+        theirs = (CANDIDATE, CHAMPION, BEST)
+        return [one for name, one in series.items() if name not in theirs and takers[name].graph]
+
+    def _record(self, case: Any, series: Mapping[str, Series], ours: Sequence[Series]) -> ShapeTimings:
+        dims, itemsize = dict(case.dims), torch_dtype(case.dtype).itemsize
+        nbytes, flops = (_evaluated(text, dims, itemsize) for text in (self.job.bytes, self.job.flops))
+        twin = series.get(TWIN)
+        return ShapeTimings(
+            dims=dims,
+            dtype=case.dtype,
+            bytes=nbytes,
+            flops=flops,
+            ideal_us=self.roofline.ideal_us(nbytes, flops, case.dtype),
+            candidate=self._timing(CANDIDATE, series[CANDIDATE], ours),
+            baselines=tuple(
+                self._timing(name, one, ours) for name, one in series.items() if name not in (CANDIDATE, TWIN)
+            ),
+            twin=tuple(twin.latencies_us) if twin else (),
+            twin_of=self.seats.twin_of if twin else "",
+            absent=dict(self.seats.absent),
+        )
+
+    def _timing(self, name: str, series: Series, ours: Sequence[Series]) -> Timing:
+        taker = self.seats.takers[name]
+        latencies = series.latencies_us if taker.graph or not ours else rounds.by_the_judges_clock(series, ours)
+        call = self._of(name, lambda: rounds.call_us(taker.contender, median(latencies)))
+        return Timing(name, tuple(latencies), series.clocks.slope_us, call, taker.graph, taker.detail)
+
+    def _state(self) -> GpuState:
+        properties = torch.cuda.get_device_properties()
+        return gpu.state(properties.name, str(getattr(properties, "uuid", "")), self.seats.pids())
+
+    def _refuse_company(self, before: GpuState) -> None:
+        if self.job.require_idle and before.others:
+            raise JudgeError(f"--require-idle: others use the GPU: {', '.join(before.others)}")
+
+
+def _cases(test: ModuleType, job: MeasureJob) -> tuple[list[Any], list[Any]]:
+    """Those that decide, every shape with every dtype, and those of the curve."""
+    dims = [dict(zip(job.dims, shape, strict=True)) for shape in job.shapes]
+    curve = [dict(zip(job.dims, shape, strict=True)) for shape in job.curve]
+    cases = [test.Case(one, dtype) for one in dims for dtype in job.dtypes]
+    return cases, [test.Case(one, job.curve_dtype) for one in curve]
+
+
+def _warnings(before: GpuState, after: GpuState) -> tuple[str, ...]:
+    others = dict.fromkeys((*before.others, *after.others))
+    return tuple(f"others used the GPU meanwhile: {other}" for other in others)
+
+
+def _evaluated(expression: str, dims: Mapping[str, int], itemsize: int) -> int:
+    """An expression of op.yaml in the dims; `ops` has seen that it names nothing else."""
+    return int(eval(expression, {"__builtins__": {}}, {**dims, "itemsize": itemsize}))
+
+
+def _file_name(baseline: str, case: Any) -> str:
+    sizes = "x".join(str(size) for size in case.dims.values())
+    return f"{baseline.replace(', ', '-')}-{sizes}-{case.dtype}.py"
+
+
+def _line(timings: ShapeTimings) -> str:
+    """One shape, for whoever watches."""
+    mine = median(timings.candidate.latencies_us)
+    others = ", ".join(
+        f"{one.name} {median(one.latencies_us):.2f}{'' if one.graph else ' (events)'}" for one in timings.baselines
+    )
+    how = "" if timings.candidate.graph else " (events)"
+    return f"{timings.name}: {mine:.2f} us{how}, {timings.ideal_us / mine:.0%} of the ceiling; {others}"

@@ -1,0 +1,98 @@
+"""A passed kernel, from its bytes to a Measured: the job's folder, the judge's answer, what of it is kept.
+
+Owns what a measurement is asked with and which files it leaves. Who is faster is `weigh`'s business, what becomes of
+it `decide`'s.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from orchestrator.attempt import Export
+from orchestrator.config import Settings
+from orchestrator.executors import Executor
+from orchestrator.measured import Baseline, Measured, MeasureJob
+from orchestrator.ops import Op
+from orchestrator.records import to_json
+from orchestrator.tree import lay_out, os_errors
+
+_CHAMPION, _BEST = "champion", "best"  # folders of their kernels, in the job's folder
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """What a kernel is measured against beyond its op's baselines, and where main stood when that was looked up."""
+
+    champion: bytes | None = None
+    main: str = ""  # commit
+    best: bytes | None = None  # the run's best kernel so far, where the candidate is a later one
+
+
+async def measure_kernel(
+    kernel: bytes,
+    rivals: Rivals,
+    op: Op,
+    export: Export,
+    executor: Executor,
+    settings: Settings,
+    folder: Path,
+    tell: Callable[[str], None],
+    dtypes: tuple[str, ...] = (),
+) -> Measured:
+    """Time a kernel that has passed: all of the op's shapes, or with some dtypes only and without its curve.
+
+    `folder` is where its job folder is made, and where the evidence is kept.
+    """
+    job_folder = folder / "job"
+    export(job_folder, op.spec.kernel_name, kernel)
+    for name, rival in ((_CHAMPION, rivals.champion), (_BEST, rivals.best)):
+        if rival is not None:
+            lay_out({op.spec.kernel_name: rival}, job_folder / name)
+    job = job_of(op, settings, job_folder, rivals)
+    if dtypes:
+        job = replace(job, dtypes=dtypes, curve=())
+    measured = await executor.measure(job, tell)
+    keep(measured, folder)
+    return measured
+
+
+def keep(measured: Measured, folder: Path) -> None:
+    """measured.json, and the kernels that torch.compile generated in inductor/."""
+    with os_errors(f"write into {folder}"):
+        (folder / "measured.json").write_text(to_json(replace(measured, generated={})), encoding="utf-8")
+        for name, text in measured.generated.items():
+            (folder / "inductor").mkdir(exist_ok=True)
+            (folder / "inductor" / name).write_text(text, encoding="utf-8")
+
+
+def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJob:
+    """What the judge is asked: all shapes and dtypes of the op, all its baselines."""
+    spec = op.spec
+    return MeasureJob(
+        id=folder.parent.name,
+        nonce=secrets.token_hex(16),
+        folder=str(folder.resolve()),
+        kernel=spec.kernel_name,
+        function=spec.function,
+        reference=spec.reference,
+        parameters=spec.parameters,
+        dims=spec.dims,
+        shapes=spec.bench.shapes,
+        dtypes=spec.bench.dtypes,
+        bytes=spec.bench.bytes,
+        flops=spec.bench.flops,
+        baselines=tuple(Baseline(name, one.call, one.module) for name, one in spec.bench.baselines.items()),
+        curve=spec.bench.curve.shapes if spec.bench.curve else (),
+        curve_dtype=spec.bench.curve.dtype if spec.bench.curve else "",
+        champion="" if rivals.champion is None else f"{_CHAMPION}/{spec.kernel_name}",
+        best="" if rivals.best is None else f"{_BEST}/{spec.kernel_name}",
+        without=settings.measure.without,
+        rounds=settings.measure.rounds,
+        total_s=settings.measure.total_s,
+        require_idle=settings.measure.require_idle,
+        seed=settings.judge.seed,
+        limits=settings.judge.limits,
+    )

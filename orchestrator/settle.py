@@ -1,0 +1,52 @@
+"""From a kernel that passed to the end of its run: measured where that is possible, decided, merged if it won.
+
+Owns that order, for the loop and for a run that is taken up again. The figures are `measure`'s, the rules `decide`'s,
+what is written down `recorder`'s.
+"""
+
+from __future__ import annotations
+
+from orchestrator.config import Settings
+from orchestrator.decide import decide
+from orchestrator.executors import Executor
+from orchestrator.measure import measure_kernel
+from orchestrator.ops import Op
+from orchestrator.recorder import Recorder
+from orchestrator.records import Attempt, Decision, Judging, Verdict
+
+_NO_GPU = "there is no GPU here, and times in Triton's interpreter mean nothing"
+
+
+async def weighed(
+    op: Op, executor: Executor, settings: Settings, recorder: Recorder, judging: Judging, done: tuple[str, ...]
+) -> Verdict:
+    """Measure what a stage brought, where there is something to measure on, and decide.
+
+    `done` are the stages behind us. A stage that brought nothing new leaves the best kernel as it was.
+    """
+    reason, left = _NO_GPU, len(set(settings.loop.stages) - set(done))
+    thresholds = op.spec.thresholds(settings.decision)
+    recorder.fewer_rungs(left)
+    if (challenger := recorder.challenger()) is not None and not judging.interpreted:
+        rivals, kernel = recorder.rivals(challenger), recorder.kernel_of(challenger)
+        folder, tell = recorder.new_folder("measurements"), recorder.measuring
+        measured = await measure_kernel(kernel, rivals, op, recorder.branch.export, executor, settings, folder, tell)
+        reason = recorder.measured(challenger, measured, rivals, left, thresholds.margin_floor)
+    last: Attempt | None = recorder.run.attempts[-1] if recorder.run.attempts else None
+    return decide(
+        last.status if last else None,
+        recorder.run.best is not None,
+        recorder.run.measurement,
+        thresholds,
+        unmeasured_reason=reason,
+        rounds=settings.loop.rounds,
+        rungs_done=done,
+        persist=settings.loop.persist,
+    )
+
+
+def conclude(recorder: Recorder, verdict: Verdict) -> None:
+    """Write the decision down; a kernel that is to be merged is."""
+    recorder.concluded(verdict)
+    if verdict.decision is Decision.MERGE:
+        recorder.merged()

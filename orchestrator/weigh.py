@@ -1,0 +1,184 @@
+"""From what was measured to what is decided by: a pure function of the record, so that it can be made again from it.
+
+Which shapes count: those whose time is more than a launch's. Where the kernel takes little longer than a kernel that
+does nothing, what a caller waits for is the launch, and a difference there says nothing about the kernel: such shapes
+are reported and left out. Against what: the fastest baseline of each shape. A time that beats the ceiling is a fault
+of the measurement or a cheat, and then there is no measurement.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.judge.timing import statistics
+from orchestrator.judge.timing.statistics import Interval, median
+from orchestrator.measured import BEST, Measured, ShapeTimings, Timing
+from orchestrator.records import Measurement
+
+_LAUNCH_BOUND = 2.0  # times the launch
+_BEATS = 1.10  # times as fast as the ceiling: a copy by torch is not the best there can be, but nearly
+_LARGE_BYTES = 100 << 20  # from here on a kernel has what it takes to reach the ceiling
+
+
+@dataclass(frozen=True)
+class Row:
+    """One shape and dtype, as a reader sees it."""
+
+    name: str
+    latency_us: float
+    call_us: float | None
+    gbps: float
+    tflops: float
+    ceiling_share: float  # above 1 within what is allowed for a copy that is not the best
+    speedups: dict[str, Interval]  # over each baseline
+    best: str  # the fastest of them
+    launch_bound: bool
+    graph: bool
+    notes: tuple[str, ...]
+
+    @property
+    def speedup(self) -> Interval:
+        """Over the fastest baseline."""
+        return self.speedups[self.best]
+
+
+def rows(measured: Measured) -> tuple[Row, ...]:
+    """Every shape that was timed to decide by."""
+    return tuple(_row(shape, measured.launch_us) for shape in measured.shapes if not shape.curve)
+
+
+def curve(measured: Measured) -> tuple[Row, ...]:
+    """Every shape that was timed to be shown."""
+    return tuple(_row(shape, measured.launch_us) for shape in measured.shapes if shape.curve)
+
+
+def fault(measured: Measured) -> str:
+    """Why this is no measurement, in words; "" where it is one."""
+    if not rows(measured):
+        return "nothing was timed"
+    if noise(measured) is None:
+        return "no baseline could be timed against itself, so the machine's noise is unknown"
+    beating = [
+        row for row in (*rows(measured), *curve(measured)) if row.ceiling_share > _BEATS and not row.launch_bound
+    ]
+    if beating:
+        first = beating[0]
+        return (
+            f"{first.name} took {first.latency_us:.2f} us, {first.ceiling_share:.2f} times as fast as this card can "
+            "move its bytes: a fault of the measurement or a cheat, and a person has to see which"
+        )
+    return ""
+
+
+def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
+    """What is decided by. ValueError where `fault` names one."""
+    if (reason := fault(measured)) or (spread := noise(measured)) is None:
+        raise ValueError(reason)
+    counting = _counting(measured)
+    every = [_row(shape, measured.launch_us) for shape in counting]
+    slowest = min(every, key=lambda row: row.speedup.middle)
+    total = statistics.geomean_speedup(
+        [(shape.candidate.latencies_us, [one.latencies_us for one in _deciding(shape)]) for shape in counting]
+    )
+    return Measurement(
+        baseline=_named(every),
+        speedup_low=total.low,
+        speedup_high=total.high,
+        slowest_shape=slowest.name,
+        slowest_speedup=slowest.speedup.middle,
+        roofline_share=min(1.0, _share(counting, every)),
+        noise=spread,
+        rungs_left=rungs_left,
+    )
+
+
+def noise(measured: Measured) -> float | None:
+    """The largest difference of a baseline to itself in another process, at a shape that counts; None if unknown."""
+    for shapes in (_counting(measured), measured.shapes):
+        if apart := [abs(ratio - 1) for shape in shapes if (ratio := _against_itself(shape)) is not None]:
+            return max(apart)
+    return None
+
+
+def over_baseline(measured: Measured, name: str) -> Interval | None:
+    """The geometric mean over one baseline, of the shapes that count and have it."""
+    pairs = [
+        (shape.candidate.latencies_us, [one.latencies_us])
+        for shape in _counting(measured)
+        for one in shape.baselines
+        if one.name == name
+    ]
+    return statistics.geomean_speedup(pairs) if pairs else None
+
+
+def baselines(measured: Measured) -> tuple[str, ...]:
+    """The names of all that were timed."""
+    return tuple(dict.fromkeys(one.name for shape in measured.shapes for one in shape.baselines))
+
+
+def beats_the_best(measured: Measured, margin_floor: float) -> bool:
+    """Whether the candidate is faster than the run's best kernel so far, beyond the noise."""
+    over, spread = over_baseline(measured, BEST), noise(measured)
+    return over is not None and over.low >= 1 + max(spread or 0.0, margin_floor)
+
+
+def _deciding(shape: ShapeTimings) -> tuple[Timing, ...]:
+    """What the decision is against: everything but an earlier kernel of the same run."""
+    return tuple(one for one in shape.baselines if one.name != BEST)
+
+
+def _counting(measured: Measured) -> list[ShapeTimings]:
+    """The shapes that count; all of them where every one is bound by its launch."""
+    deciding = [shape for shape in measured.shapes if not shape.curve]
+    return [shape for shape in deciding if not _launch_bound(shape, measured.launch_us)] or deciding
+
+
+def _launch_bound(shape: ShapeTimings, launch_us: float) -> bool:
+    return median(shape.candidate.latencies_us) <= _LAUNCH_BOUND * launch_us
+
+
+def _row(shape: ShapeTimings, launch_us: float) -> Row:
+    mine, times = shape.candidate.latencies_us, {one.name: one.latencies_us for one in _deciding(shape)}
+    us = median(mine)
+    return Row(
+        name=shape.name,
+        latency_us=us,
+        call_us=shape.candidate.call_us,
+        gbps=shape.bytes / us / 1e3,
+        tflops=shape.flops / us / 1e6,
+        ceiling_share=shape.ideal_us / us,
+        speedups={
+            name: statistics.speedup(shape.candidate.latencies_us, latencies) for name, latencies in times.items()
+        },
+        best=statistics.fastest(times),
+        launch_bound=_launch_bound(shape, launch_us),
+        graph=shape.candidate.graph,
+        notes=_notes(shape),
+    )
+
+
+def _notes(shape: ShapeTimings) -> tuple[str, ...]:
+    timed: tuple[Timing, ...] = (shape.candidate, *shape.baselines)
+    return tuple(f"{one.name}: {one.detail}" for one in timed if one.detail)
+
+
+def _share(counting: Sequence[ShapeTimings], every: Sequence[Row]) -> float:
+    """The lowest share of the ceiling, of the shapes large enough to reach it if there are such."""
+    large = [row.ceiling_share for shape, row in zip(counting, every, strict=True) if shape.bytes >= _LARGE_BYTES]
+    return min(large or [row.ceiling_share for row in every])
+
+
+def _against_itself(shape: ShapeTimings) -> float | None:
+    one = next((timing for timing in shape.baselines if timing.name == shape.twin_of), None)
+    return None if one is None or not shape.twin else median(shape.twin) / median(one.latencies_us)
+
+
+def _named(every: Sequence[Row]) -> str:
+    """The fastest baseline where it is the same everywhere, else that it is each shape's own."""
+    counted = Counter(row.best for row in every).most_common()
+    if len(counted) == 1:
+        return counted[0][0]
+    parts = ", ".join(f"{name} at {count}" for name, count in counted)
+    return f"the fastest baseline of each shape ({parts})"

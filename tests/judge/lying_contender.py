@@ -1,0 +1,63 @@
+"""Processes that answer a question about times with what is no answer; prints as JSON what the judge made of each."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from orchestrator.judge import channel
+from orchestrator.judge.candidate import CandidateFailed
+from orchestrator.judge.forkserver import ForkServer
+from orchestrator.judge.memory import HostArena
+from orchestrator.judge.timing.baselines import Spec
+from orchestrator.judge.timing.contender import Contender
+from orchestrator.records import Limits
+from orchestrator.tree import remove_tree
+
+REPLAYS = 3
+ANSWERS: dict[str, Any] = {
+    "honest": {"us": [3.5, 4.5, 5.5]},
+    "none": {},
+    "text": {"us": ["3.0", "3.0", "3.0"]},
+    "too few": {"us": [3.0]},
+    "negative": {"us": [3.0, -1.0, 3.0]},
+    "infinite": {"us": [3.0, 1e999, 3.0]},
+    "not a number": {"us": [3.0, float("nan"), 3.0]},
+    "huge": {"us": [3.0] * 10_000_000},
+    "other number": {"us": [3.0, 3.0, 3.0], "id": 77},
+}
+
+
+def target(sock: socket.socket, config: dict[str, Any]) -> None:
+    message = channel.receive(sock)
+    channel.send(sock, {"id": message["id"], **ANSWERS[config["spec"]["name"]]})
+    channel.receive(sock)
+
+
+def verdict(server: ForkServer, name: str, folder: Path) -> str:
+    arenas = (HostArena(4096), HostArena(4096))
+    contender = Contender(server, Spec(name, "k.py", "f"), folder, folder / "scratch", "cpu", arenas, Limits(call_s=20))
+    try:
+        latency, block = contender.time(REPLAYS)
+    except CandidateFailed as failed:
+        return f"{failed.status}"
+    finally:
+        contender.end()
+    return f"{latency} us, {block.replays} replays, {'waited' if block.wall_us > 0 else 'no wait'}"
+
+
+def main() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="lying-"))
+    (folder / "scratch").mkdir()
+    (folder / "k.py").write_text("")
+    server = ForkServer.start(target)
+    print(json.dumps({name: verdict(server, name, folder) for name in ANSWERS}))
+    server.close()
+    remove_tree(folder)
+
+
+if __name__ == "__main__":
+    main()
