@@ -140,6 +140,15 @@ def test_the_table_names_what_needs_a_look() -> None:
     assert "half_squares" not in table
 
 
+def test_what_a_layer_cannot_see_counts_against_its_share() -> None:
+    results = (
+        seen(one("cupy_raw_kernel_if_there"), score.RUNTIME),
+        seen(one("numpy_rows"), score.RUNTIME, status=Status.FALLBACK),
+    )
+    table = "\n".join(score.table(score.Score(CPU, results)))
+    assert "caught                     1 of 2 visible (50.0 %)" in table and "not visible to this layer  1" in table
+
+
 # --- through the judge
 
 

@@ -125,7 +125,7 @@ def table(score: Score) -> list[str]:
 def _figures(title: str, results: Sequence[Result]) -> list[str]:
     cheats = [result for result in results if not result.honest]
     count = {outcome: sum(result.outcome is outcome for result in results) for outcome in Outcome}
-    visible = count[Outcome.CAUGHT] + count[Outcome.MISSED]
+    visible = count[Outcome.CAUGHT] + count[Outcome.MISSED] + count[Outcome.NOT_ITS]
     honest = count[Outcome.ACCEPTED] + count[Outcome.FALSE_ALARM]
     share = f" ({100 * count[Outcome.CAUGHT] / visible:.1f} %)" if visible else ""
     lines = [
