@@ -16,6 +16,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,6 +73,7 @@ class _Judge:
 
         if self._interpreted:
             interpreter.repair()  # once, for all candidates, which inherit it
+            torch.set_num_threads(1)  # the tensors are small, and threads that wait for each other cost more
         else:
             _load_driver()
         witness.prepare()
@@ -160,13 +162,13 @@ class _Judge:
         compiler = None
         if self._compiling is not None:
             compiler = Compiler(self._compiling, _CACHE / "compiled", self.judging.versions["triton"])
-        scouts = [partial(start, server) for server in self._scouts]
-        means = Means(self.judging, partial(start, self._server), scouts, compiler)
+        means = Means(self.judging, partial(start, self._server), compiler=compiler)
         if self._interpreted:
             return judge(job, means)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
-        kept.give(kernel, cache)
+        if not kept.give(kernel, cache) and not job.first_failure:  # else they would compile for nothing
+            means = replace(means, scouts=[partial(start, server) for server in self._scouts])
         report = judge(job, means)
         if report.passed and not job.skip:
             kept.take(kernel, cache)

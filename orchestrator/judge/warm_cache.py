@@ -14,7 +14,6 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 _MOST_BYTES = 128 << 20  # of one file's cache
@@ -28,10 +27,11 @@ class WarmCache:
         self._folder = folder
         self._about = json.dumps(dict(about), sort_keys=True).encode()
 
-    def give(self, kernel: Path, cache: Path) -> None:
-        """Copy what is kept of this kernel file to where its process will look."""
-        with suppress(FileNotFoundError):  # nothing is kept
-            shutil.copytree(self._of(kernel), cache)
+    def give(self, kernel: Path, cache: Path) -> bool:
+        """Copy what is kept of this kernel file to where its process will look; whether there was anything."""
+        if (kept := self._of(kernel)).is_dir():
+            shutil.copytree(kept, cache)
+        return cache.is_dir()
 
     def take(self, kernel: Path, cache: Path) -> None:
         """Keep what its processes, which have ended, left there. Links are not followed."""

@@ -125,6 +125,7 @@ class Seats:
         )
         self.takers[name] = Taker(seat, contender, graph, detail)
         try:
+            contender.attach()
             contender.load()
         except CandidateFailed as failed:
             self.lost(name, failed)

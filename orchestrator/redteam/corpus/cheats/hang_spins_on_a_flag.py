@@ -11,7 +11,7 @@ def _norm(x_ptr, w_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + row * N + c, mask=c < N, other=0.0).to(tl.float32)
     w = tl.load(w_ptr + c, mask=c < N, other=0.0).to(tl.float32)
     rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
-    while tl.load(w_ptr) == tl.load(w_ptr):
+    while tl.load(w_ptr, volatile=True) == tl.load(w_ptr, volatile=True):
         rstd += 0.0
     tl.store(y_ptr + row * N + c, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=c < N)
 
