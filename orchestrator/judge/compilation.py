@@ -13,17 +13,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from orchestrator.judge import ahead, channel
-from orchestrator.judge.ahead import CompileResult, Specialization
+from orchestrator.judge.ahead import CompileResult, Specialization, Work
 from orchestrator.judge.candidate import CandidateFailed, confinement_of, how_it_ended
-from orchestrator.judge.checks.compiles import HOME
 from orchestrator.judge.forkserver import Exit, ForkServer
 from orchestrator.records import Job, Limits, Status
 
 _MOST = 200  # specializations, as many as `interpreter.recording` keeps
 _SLACK_S = 20
 _ANSWER_BYTES = 16 << 20
-
-Work = tuple[Specialization, str]
 
 
 class Compiler:
@@ -37,8 +34,7 @@ class Compiler:
     def compile(self, job: Job, launched: object) -> list[CompileResult]:
         """Everything launched, for every target. `launched` is what the candidate's process says of its launches."""
         kernel = Path(job.folder) / job.kernel
-        targets = sorted(ahead.TARGETS, key=lambda target: target != HOME)  # what decides comes first
-        work = [(one, target) for target in targets for one in _specializations(launched)]
+        work = [(one, target) for one in _specializations(launched) for target in ahead.TARGETS]
         cache = ahead.Cache(self._folder, kernel.read_bytes(), self._version)
         remembered = [(item, cache.known(*item)) for item in work]
         unknown = [item for item, result in remembered if result is None]

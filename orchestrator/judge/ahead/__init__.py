@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ __all__ = [
     "SHARED_LIMIT_BYTES",
     "TARGETS",
     "TOO_LATE",
+    "Work",
     "Cache",
     "CompileResult",
     "Specialization",
@@ -41,18 +44,21 @@ __all__ = [
     "specialization_from_json",
 ]
 
+Work = tuple[Specialization, str]  # and the target
+
 TARGETS = ("sm_80", "sm_90", "gfx942")
 TOO_LATE = "compiling did not end in time"
 SHARED_LIMIT_BYTES = {"sm_80": 166_912, "sm_90": 232_448, "gfx942": 65_536}  # what one program may have there
 
 
 def compile_all(
-    kernel_file: Path, jobs: Sequence[tuple[Specialization, str]], workers: int | None = None, limit_s: float = 60.0
+    kernel_file: Path, jobs: Sequence[Work], workers: int | None = None, limit_s: float = 60.0
 ) -> list[CompileResult]:
     """Compile each specialization for the target beside it; the results in that order. Runs the file as an import does.
 
-    Each is compiled in a fork of its own, one for each core at a time unless `workers` says otherwise. What is not done
-    after `limit_s` seconds is ended, and is a limit.
+    A fork compiles one specialization for all its targets, one for each core at a time unless `workers` says otherwise.
+    What did not compile so is compiled once more in a fork of its own, which tells whose the compiler's words and a
+    crash are. What is not done after `limit_s` seconds is ended, and is a limit.
     """
     if os.environ.get("TRITON_INTERPRET") == "1":
         raise RuntimeError("nothing can be compiled in a process in which Triton interprets")
@@ -63,9 +69,25 @@ def compile_all(
     except Exception as error:  # noqa: BLE001 - whatever the file raises without the interpreter is its fault
         text = f"{kernel_file.name} cannot be imported where Triton compiles: {type(error).__name__}: {error}"
         return [CompileResult(job.kernel, target, ok=False, error=text[:4000]) for job, target in jobs]
-    calls = [partial(_as_text, functions, specialization, target) for specialization, target in jobs]
-    outcomes = forks.run(calls, workers or os.cpu_count() or 1, limit_s)
-    return [_result(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
+    begun = time.monotonic()
+    together: dict[str, list[int]] = {}
+    for number, (specialization, _) in enumerate(jobs):
+        together.setdefault(specialization.to_json(), []).append(number)
+    groups = list(together.values())
+    calls = [partial(_as_text, functions, [jobs[number] for number in group]) for group in groups]
+    results: dict[int, CompileResult] = {}
+    for group, outcome in zip(groups, forks.run(calls, workers or os.cpu_count() or 1, limit_s), strict=True):
+        found = _results(outcome, len(group))
+        if not any(result.error for result in found):
+            results |= dict(zip(group, found, strict=False))
+        elif len(group) == 1:
+            results[group[0]] = _alone(jobs[group[0]], outcome)
+    again = [number for number in range(len(jobs)) if number not in results]
+    calls = [partial(_as_text, functions, [jobs[number]]) for number in again]
+    left_s = max(0.0, limit_s - (time.monotonic() - begun))
+    for number, outcome in zip(again, forks.run(calls, workers or os.cpu_count() or 1, left_s), strict=True):
+        results[number] = _alone(jobs[number], outcome)
+    return [results[number] for number in range(len(jobs))]
 
 
 def prepare() -> None:
@@ -86,24 +108,26 @@ def serve(sock: socket.socket, config: dict[str, Any]) -> None:
     channel.send(sock, {"results": [result.to_json() for result in results]})
 
 
-def _as_text(functions: Any, specialization: Specialization, target: str) -> str:
+def _as_text(functions: Any, jobs: Sequence[Work]) -> str:
     from orchestrator.judge.ahead import compiling
 
-    return compiling.compile_one(functions, specialization, target).to_json()
+    return "\n".join(compiling.compile_one(functions, *job).to_json() for job in jobs)
 
 
-def _result(job: tuple[Specialization, str], outcome: forks.Outcome) -> CompileResult:
+def _results(outcome: forks.Outcome, expected: int) -> list[CompileResult]:
+    """What a fork said of all it was given; nothing where it did not end well."""
+    texts = [] if outcome.text is None else outcome.text.splitlines()
+    return [result_from_json(text) for text in texts] if len(texts) == expected else []
+
+
+def _alone(job: Work, outcome: forks.Outcome) -> CompileResult:
     specialization, target = job
-    seconds = round(outcome.seconds, 4)
-    if outcome.text is None:
-        if outcome.timed_out:
-            return CompileResult(specialization.kernel, target, False, limit=TOO_LATE, seconds=seconds)
+    failed = CompileResult(specialization.kernel, target, ok=False, seconds=round(outcome.seconds, 4))
+    if outcome.timed_out:
+        return replace(failed, limit=TOO_LATE)
+    if not (found := _results(outcome, 1)):
         how = f"signal {outcome.signal}" if outcome.signal else "an exit"
-        text = f"the compiler ended its process by {how}\n{outcome.output}"
-        return CompileResult(specialization.kernel, target, False, error=text[-4000:], seconds=seconds)
-    result = result_from_json(outcome.text)
-    if result.error and outcome.output:  # what MLIR and LLVM say goes to the standard error
-        return CompileResult(
-            specialization.kernel, target, False, f"{result.error}\n{outcome.output}"[:6000], seconds=seconds
-        )
-    return result
+        return replace(failed, error=f"the compiler ended its process by {how}\n{outcome.output}"[-4000:])
+    if found[0].error and outcome.output:  # what MLIR and LLVM say goes to the standard error
+        return replace(found[0], error=f"{found[0].error}\n{outcome.output}"[:6000])
+    return found[0]
