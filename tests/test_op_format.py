@@ -52,7 +52,7 @@ tolerance:
   float16: {rtol: 2.0e-3, atol: 2.0e-3}
 precision: 4.0
 equivalent_decoys: {arithmetic in half precision: what is rounded once more stays within the tolerance}
-bench: {shapes: [[64, 64]], dtypes: [float32], bytes: M * N * itemsize, flops: M * N}
+bench: {shapes: [[64, 96]], dtypes: [float32], bytes: M * N * itemsize, flops: M * N}
 """
 
 REFERENCE = '''
