@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from orchestrator import ops, prompts, resources, signature, verify
+from orchestrator import decision, ops, prompts, resources, signature, verify
 from orchestrator.attempt import require_sandbox
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import JudgeError, UsageError
@@ -417,6 +417,4 @@ def _decision(report: Report, model: str = "model", device: str = "CPU") -> str:
     run = Run("r", "rmsnorm", "run/r", "b" * 40, "now", "openai", (attempt,))
     run = replace(run, verdict=Verdict(Decision.ESCALATE, "a person looks"))
     judging = Judging(device, False, {"torch": "2"}, (SandboxPiece("landlock", True),))
-    template = resources.environment(resources.templates()).get_template("DECISION.md.j2")
-    op = ops.load("rmsnorm", resources.shipped("configs") / "ops")
-    return template.render(run=run, op=op.spec, judging=judging, best=None)
+    return decision.render(run, ops.load("rmsnorm", resources.shipped("configs") / "ops"), judging, None, None)

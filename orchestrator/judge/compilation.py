@@ -19,6 +19,7 @@ from orchestrator.judge.forkserver import Exit, ForkServer
 from orchestrator.records import Job, Limits, Status
 
 _MOST = 200  # specializations, as many as `interpreter.recording` keeps
+_MOST_S = 20.0  # what is not compiled by then is said in a note, as long as something of each kernel was
 _SLACK_S = 20
 _ANSWER_BYTES = 16 << 20
 
@@ -47,15 +48,16 @@ class Compiler:
         if not work:
             return []
         child = self._server.spawn({"kernel": str(kernel)}, confinement_of(kernel, job.limits))
+        limit_s = min(_MOST_S, job.limits.compile_s)
         try:
             texts = [one.to_json() for one, _ in work]
             request: channel.Message = {
                 "work": [[text, target] for text, (_, target) in zip(texts, work, strict=True)],
-                "limit_s": job.limits.compile_s,
+                "limit_s": limit_s,
                 "workers": max(1, min(os.cpu_count() or 1, job.limits.processes // 3)),  # each starts an assembler
             }
             channel.send(child.sock, request)
-            answer = channel.receive(child.sock, job.limits.compile_s + _SLACK_S, _ANSWER_BYTES)
+            answer = channel.receive(child.sock, limit_s + _SLACK_S, _ANSWER_BYTES)
             return _results(answer, len(work))
         except (channel.ChannelClosed, channel.ChannelTimeout, channel.ChannelViolation) as silent:
             raise _ended(child.kill("silent"), job.limits) from silent

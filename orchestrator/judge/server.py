@@ -57,6 +57,7 @@ def main() -> None:
 class _Judge:
     def __init__(self, device: str) -> None:
         self._interpreted = _interpreted(device)
+        os.environ.pop("TRITON_INTERPRET", None)  # it is ours to set, and inherited it would stop compiling
         import torch
 
         from orchestrator.judge import ahead, sandbox, scouts

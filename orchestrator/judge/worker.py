@@ -13,6 +13,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -89,15 +90,15 @@ class State:
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._entry is not None
         tensors = {name: self._tensor(0, slot) for name, slot in message["inputs"].items()}
-        assert self._witness is not None
-        with self._witness.watching(tensors, Way(message["way"])) as seen:
+        watching = self._witness.watching(tensors, Way(message["way"])) if self._witness else nullcontext()
+        with watching as seen:
             result = self._entry(**tensors, **message["parameters"])
             self._synchronize()  # what the call left running must fail or finish within it
         results = result if type(result) is tuple else (result,)
         self._results[message["id"]] = results
         for old in list(self._results)[:-_KEPT_CALLS]:
             del self._results[old]
-        evidence = seen.evidence(results[:_MOST_RESULTS])
+        evidence = seen.evidence(results[:_MOST_RESULTS]) if seen is not None else {}  # timed processes have none
         return {"event": "returned", **describe_results(result), "evidence": evidence}
 
     def _deliver(self, message: dict[str, Any]) -> dict[str, Any]:

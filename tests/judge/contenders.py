@@ -26,6 +26,7 @@ from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import HostArena
 from orchestrator.judge.timing import worker
 from orchestrator.judge.timing.seats import Seats
+from orchestrator.judge.ways import Way
 from orchestrator.measured import CANDIDATE
 from orchestrator.ops import Call, Op
 from orchestrator.records import Status
@@ -61,7 +62,7 @@ def conversation(seats: Seats) -> dict[str, object]:
     names = list(seats.takers)
     inputs = {name: {"x": torch.randn(5, 130) * (1 + n), "w": torch.randn(130)} for n, name in enumerate(names)}
     returned = {
-        name: taker.contender.call(inputs[name], {"eps": 1e-6}, 120, fill=0xFF, mute=False)
+        name: taker.contender.call(inputs[name], {"eps": 1e-6}, 120, fill=0xFF, way=Way.PLAIN)
         for name, taker in seats.takers.items()
     }  # all of them called before any result is fetched: each has buffers of its own
     right = {
@@ -88,7 +89,7 @@ def conversation(seats: Seats) -> dict[str, object]:
 def works(seats: Seats, name: str) -> bool:
     inputs = {"x": torch.randn(3, 7), "w": torch.randn(7)}
     contender = seats.takers[name].contender
-    returned = contender.call(inputs, {"eps": 1e-6}, 120, fill=0xFF, mute=False)
+    returned = contender.call(inputs, {"eps": 1e-6}, 120, fill=0xFF, way=Way.PLAIN)
     return agrees(contender.fetch(returned)[0], inputs)
 
 

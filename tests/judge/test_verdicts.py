@@ -149,3 +149,17 @@ async def test_a_full_disk_is_not_the_candidates_fault(judge: LocalExecutor, mak
         subprocess.run(["umount", str(scratch)], check=True)
     assert report.status is Status.INFRASTRUCTURE
     assert "is full" in report.cases[0].detail
+
+
+async def test_whether_triton_interprets_is_the_judges_to_decide(
+    make_job: MakeJob, small_rmsnorm: Op, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A person may have TRITON_INTERPRET set; inherited, it would keep launches from being compiled."""
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    executor = LocalExecutor(DEVICE, tmp_path / "judge.log")
+    try:
+        report = await executor.judge(make_job(zoo_kernel("good"), op=small_rmsnorm))
+    finally:
+        await executor.close()
+    assert report.status is Status.PASSED, report.message
+    assert report.interpreted is (DEVICE == "cpu")

@@ -27,8 +27,8 @@ SHAPES = ((4, 130), (130,))
 NEEDS_A_GPU = {
     "0 active drivers": """k05_autotune autotune_lambda_grid config_helper config_lists backend_query
         driver_properties swizzle_matmul""",
-    "CUDA": "cached_count_dict lru_cache_count persistent",
-    "NVIDIA driver": "cached_count_dict lru_cache_count persistent",
+    "CUDA": "cached_count_dict lru_cache_count persistent xpu_properties",
+    "NVIDIA driver": "cached_count_dict lru_cache_count persistent xpu_properties",
     "Expected a cuda device": "device_guard",
     "inline_asm not supported": "inline_assembly",
     "cannot convert None": "libdevice",

@@ -1,4 +1,4 @@
-# honest: one row in one block | expect: PASSED
+# honest: a row in blocks | expect: PASSED
 import torch
 import triton
 import triton.language as tl
@@ -7,16 +7,22 @@ import triton.language as tl
 @triton.jit
 def _kernel(x_ptr, w_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
-    cols = tl.arange(0, BLOCK)
-    mask = cols < N
-    x = tl.load(x_ptr + row * N + cols, mask=mask, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
-    rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
-    tl.store(y_ptr + row * N + cols, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=mask)
+    squares = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, N, BLOCK):
+        cols = first + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0).to(tl.float32)
+        squares += x * x
+    rstd = 1.0 / tl.sqrt(tl.sum(squares, axis=0) / N + eps)
+    for first in range(0, N, BLOCK):
+        cols = first + tl.arange(0, BLOCK)
+        mask = cols < N
+        x = tl.load(x_ptr + row * N + cols, mask=mask, other=0.0).to(tl.float32)
+        w = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+        tl.store(y_ptr + row * N + cols, (x * rstd * w).to(y_ptr.dtype.element_ty), mask=mask)
 
 
 def rmsnorm_triton(x, w, eps=1e-6):
     M, N = x.shape
     y = torch.empty_like(x)
-    _kernel[(M,)](x, w, y, N, eps, BLOCK=triton.next_power_of_2(N))
+    _kernel[(M,)](x, w, y, N, eps, BLOCK=min(4096, triton.next_power_of_2(N)))
     return y
