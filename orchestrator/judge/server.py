@@ -168,7 +168,8 @@ class _Judge:
             return judge(job, means)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
-        if not kept.give(kernel, cache) and not job.first_failure:  # else they would compile for nothing
+        kept.give(kernel, cache)
+        if not job.first_failure:  # which is likely to end before anything compiled ahead is used
             means = replace(means, scouts=[partial(start, server) for server in self._scouts])
         report = judge(job, means)
         if report.passed and not job.skip:

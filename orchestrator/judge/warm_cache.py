@@ -27,11 +27,15 @@ class WarmCache:
         self._folder = folder
         self._about = json.dumps(dict(about), sort_keys=True).encode()
 
-    def give(self, kernel: Path, cache: Path) -> bool:
-        """Copy what is kept of this kernel file to where its process will look; whether there was anything."""
-        if (kept := self._of(kernel)).is_dir():
-            shutil.copytree(kept, cache)
-        return cache.is_dir()
+    def give(self, kernel: Path, cache: Path) -> None:
+        """Copy what is kept of this kernel file to where its process will look."""
+        kept = self._of(kernel)
+        if not kept.is_dir():
+            return
+        shutil.copytree(kept / "files", cache)
+        before = (kept / "place").read_text()
+        for group in cache.rglob("__grp__*.json"):  # names the files of one kernel, by their whole paths
+            group.write_text(group.read_text().replace(before, str(cache)))
 
     def take(self, kernel: Path, cache: Path) -> None:
         """Keep what its processes, which have ended, left there. Links are not followed."""
@@ -39,8 +43,10 @@ class WarmCache:
         if not files or sum(file.stat().st_size for file in files) > _MOST_BYTES:
             return
         part = self._of(kernel).with_suffix(f".{os.getpid()}")
+        part.mkdir(parents=True)
+        (part / "place").write_text(str(cache))
         for file in files:
-            copy = part / file.relative_to(cache)
+            copy = part / "files" / file.relative_to(cache)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy, follow_symlinks=False)
         shutil.rmtree(self._of(kernel), ignore_errors=True)
@@ -57,7 +63,9 @@ class WarmCache:
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
-    """Regular files below it, by folders that are no links."""
+    """Regular files below it, by folders that are no links; none below a link."""
+    if folder.is_symlink():
+        return
     for place, _, names in os.walk(folder, followlinks=False):
         for name in names:
             path = Path(place) / name

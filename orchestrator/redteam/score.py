@@ -30,6 +30,9 @@ class Outcome(StrEnum):
     FAILED = "our machinery failed"
 
 
+_LOOK = (Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.FAILED)  # said at once, with the judge's words
+
+
 @dataclass(frozen=True)
 class Seen:
     """What one layer made of one file."""
@@ -110,7 +113,12 @@ def _outcome(entry: Entry, seen: Seen, interpreted: bool, *, visible: bool) -> O
 
 def line(results: Iterable[Result]) -> str:
     """One file's outcomes: "caught, FALLBACK; run-time layer alone: caught, WRONG_VALUES instead of FALLBACK"."""
-    return "; ".join(("" if one.layer == WHOLE else "run-time layer alone: ") + _said(one) for one in results)
+    return "; ".join(
+        ("" if one.layer == WHOLE else "run-time layer alone: ")
+        + _said(one)
+        + (f": {one.message}" if one.outcome in _LOOK else "")
+        for one in results
+    )
 
 
 def table(score: Score) -> list[str]:
