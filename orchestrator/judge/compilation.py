@@ -15,11 +15,12 @@ from pydantic import ValidationError
 from orchestrator.judge import ahead, channel
 from orchestrator.judge.ahead import CompileResult, Specialization, Work
 from orchestrator.judge.candidate import CandidateFailed, confinement_of, how_it_ended
+from orchestrator.judge.checks.compiles import HOME
 from orchestrator.judge.forkserver import Exit, ForkServer
 from orchestrator.records import Job, Limits, Status
 
 _MOST = 200  # specializations, as many as `interpreter.recording` keeps
-_MOST_S = 20.0  # what is not compiled by then is said in a note, as long as something of each kernel was
+_MOST_S = 20.0  # beyond one specialization of each kernel; what is not compiled by then is said in a note
 _SLACK_S = 20
 _ANSWER_BYTES = 16 << 20
 
@@ -38,17 +39,19 @@ class Compiler:
         work = [(one, target) for one in _specializations(launched) for target in ahead.TARGETS]
         cache = ahead.Cache(self._folder, kernel.read_bytes(), self._version)
         remembered = [(item, cache.known(*item)) for item in work]
-        unknown = [item for item, result in remembered if result is None]
-        compiled = self._ask(job, kernel, unknown)
-        for item, result in zip(unknown, compiled, strict=True):
-            cache.keep(*item, result)
-        return [*(result for _, result in remembered if result is not None), *compiled]
+        results = [result for _, result in remembered if result is not None]
+        decisive, rest = _sorted(remembered)
+        for unknown, limit_s in ((decisive, job.limits.compile_s), (rest, min(_MOST_S, job.limits.compile_s))):
+            compiled = self._ask(job, kernel, unknown, limit_s)
+            for item, result in zip(unknown, compiled, strict=True):
+                cache.keep(*item, result)
+            results += compiled
+        return results
 
-    def _ask(self, job: Job, kernel: Path, work: Sequence[Work]) -> list[CompileResult]:
+    def _ask(self, job: Job, kernel: Path, work: Sequence[Work], limit_s: float) -> list[CompileResult]:
         if not work:
             return []
         child = self._server.spawn({"kernel": str(kernel)}, confinement_of(kernel, job.limits))
-        limit_s = min(_MOST_S, job.limits.compile_s)
         try:
             texts = [one.to_json() for one, _ in work]
             request: channel.Message = {
@@ -63,6 +66,19 @@ class Compiler:
             raise _ended(child.kill("silent"), job.limits) from silent
         finally:
             child.close()
+
+
+def _sorted(remembered: Sequence[tuple[Work, CompileResult | None]]) -> tuple[list[Work], list[Work]]:
+    """What is to be compiled: of each kernel the first for HOME, without which there is no verdict, and the rest."""
+    done = {one.kernel for (one, target), result in remembered if result is not None and target == HOME}
+    decisive: list[Work] = []
+    rest: list[Work] = []
+    for (one, target), result in remembered:
+        if result is None:
+            first = target == HOME and one.kernel not in done
+            (decisive if first else rest).append((one, target))
+            done |= {one.kernel} if first else set()
+    return decisive, rest
 
 
 def _specializations(launched: object) -> list[Specialization]:
