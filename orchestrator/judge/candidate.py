@@ -47,8 +47,12 @@ _QUOTED = 4000  # characters of what a candidate says; its worker caps too, but 
 ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows of the usual sizes
 
 
-class KilledFromOutside(CandidateFailed):
-    """SIGKILL, and not from us: somebody else, or the kernel when memory ran out. The candidate may be innocent."""
+class Innocent(CandidateFailed):
+    """What the candidate may have had no part in: it is given another process, once."""
+
+
+class KilledFromOutside(Innocent):
+    """SIGKILL, and not from us: somebody else, or the kernel when memory ran out."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +116,12 @@ class Candidate:
         return self._child.pieces
 
     def attach(self) -> None:
-        """Map the buffers, and start the GPU."""
-        self._ask(
-            {"do": "attach", "arenas": [self._inputs.handle, self._outputs.handle]}, self._limits.import_s, "start"
-        )
+        """Map the buffers, and start the GPU. No code of the candidate's has run yet: what fails is the machine's."""
+        handles = [self._inputs.handle, self._outputs.handle]
+        try:
+            self._ask({"do": "attach", "arenas": handles}, self._limits.import_s, "start")
+        except CandidateFailed as failed:
+            raise Innocent(Status.INFRASTRUCTURE, f"its process could not start: {failed.message}") from failed
 
     def load(self) -> object:
         """Import the kernel file; returns what that is said to have changed in the process."""

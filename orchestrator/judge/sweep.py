@@ -22,7 +22,7 @@ from typing import Any
 from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
 from orchestrator.judge import scouts, testfile
-from orchestrator.judge.candidate import Candidate, CandidateFailed, KilledFromOutside
+from orchestrator.judge.candidate import Candidate, CandidateFailed, Innocent
 from orchestrator.judge.checks.compiles import compiles
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.checks.global_state import global_state, unchanged
@@ -113,15 +113,15 @@ class Means:
 def judge(job: Job, means: Means) -> Report:
     """The verdict on the kernel in the job's folder.
 
-    A candidate that was killed from outside is given another process, once: the kill need not be its fault.
+    A candidate that was killed from outside, or whose process did not start, is given another one, once.
     """
     seed = job.seed if job.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
     try:
         return _judge(_Progress(job, means.judging, seed), means)
-    except KilledFromOutside:
+    except Innocent:
         try:
             return _judge(progress := _Progress(job, means.judging, seed), means)
-        except KilledFromOutside as failed:
+        except Innocent as failed:
             return progress.report(failed.status, f"{failed.message}, twice (out of memory?)", failed.detail)
 
 
@@ -140,7 +140,7 @@ def _judge(progress: _Progress, means: Means) -> Report:
         if verdict[0] is Status.PASSED and means.compiler is not None and compiles.__name__ not in job.skip:
             with progress.timed("compile"):
                 compiles(means.compiler.compile(job, launched), progress.notes)
-    except KilledFromOutside:
+    except Innocent:
         raise
     except CandidateFailed as failed:
         verdict = (failed.status, failed.message, failed.detail)
@@ -247,7 +247,7 @@ def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *,
         figures = compared(bench.test, case, got, want, bench.test.exactly(inputs, case.parameters))
         if figures["status"] is Status.PASSED and checks:
             _closely(bench, case, seed, checks, once)
-    except KilledFromOutside:
+    except Innocent:
         raise
     except CandidateFailed as failed:
         detail = failed.message + (f"\n{failed.detail}" if failed.detail else "")
