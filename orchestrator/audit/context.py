@@ -73,6 +73,12 @@ class Context:
             found.append(extent(self.scopes[0].meanings(name)[0], self.scopes[0]))
         return found
 
+    def is_helper(self, kernel: Flow) -> bool:
+        """Whether another kernel of the file calls it."""
+        others = (one.node for one in self.source.kernels if one.node is not kernel.kernel.node)
+        calls = (node for other in others for node in ast.walk(other) if isinstance(node, ast.Call))
+        return any(isinstance(call.func, ast.Name) and call.func.id == kernel.name for call in calls)
+
     def is_set_apart(self, kernel: Flow, name: str) -> bool:
         """Whether configurations or heuristics set this parameter, not the caller."""
         tuning = self.tunings.get(kernel.name)

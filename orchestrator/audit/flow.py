@@ -38,6 +38,7 @@ class Access:
     other: bool
     data: Value | None  # what is stored
     guarded: bool  # within an if
+    block: int  # the innermost list of statements that it stands in
     checked: bool  # a block pointer's boundary_check, or a tensor descriptor
 
     @property
@@ -110,13 +111,16 @@ class _Walker:
         self.guards = 0
         self.loops = 0
         self.depth = 0
+        self.innermost = 0
         self.returned: list[list[Value]] = []
 
     # --- statements
 
     def block(self, body: list[ast.stmt]) -> None:
+        outer, self.innermost = self.innermost, id(body)
         for statement in body:
             self.statement(statement)
+        self.innermost = outer
 
     def statement(self, node: ast.stmt) -> None:
         match node:
@@ -426,16 +430,20 @@ class _Walker:
     def where(self, condition: Value, chosen: Value, otherwise: Value) -> Value:
         value = values.joined(chosen, otherwise)
         rank = value.rank if condition.rank is None or value.rank is None else max(value.rank, condition.rank)
-        pad = _pad_of_constant(otherwise)
-        covered = condition.axes >= chosen.pad_axes or condition.rank is None or chosen.pad is Pad.NONE
-        if not covered:
-            return value.but(rank=rank)
+        pad, pad_axes, spoiled = _pad_of_constant(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
+        if rank is None:
+            pad, pad_axes = Pad.NONE, frozenset()
+        elif not condition.axes >= chosen.pad_axes:  # along the other axes its padding stays what it was
+            pad_axes = condition.axes
+            if chosen.pad is Pad.FILLED:
+                pad, pad_axes, spoiled = Pad.FILLED, chosen.pad_axes - condition.axes, chosen.spoiled
         return value.but(
             rank=rank,
             axes=value.axes | condition.axes,
             pad=pad,
-            pad_axes=condition.axes | chosen.pad_axes,
-            spoiled=None,
+            pad_axes=pad_axes,
+            spoiled=spoiled if pad is Pad.FILLED else None,
+            selected=(chosen.selected or not chosen.loads) and (otherwise.selected or not otherwise.loads),
             undefined=frozenset() if pad is not Pad.FILLED else value.undefined,
             dtype=chosen.dtype,
             is_mask=False,
@@ -556,6 +564,7 @@ class _Walker:
                 other=other is not None or "padding_option" in keywords,
                 data=stored,
                 guarded=bool(self.guards),
+                block=self.innermost,
                 checked=checked,
             )
         if kind == "store":
@@ -569,7 +578,9 @@ class _Walker:
         if kind == "atomic":
             return Value(rank=pointer.rank, axes=pointer.axes, dtype=dtype, loads=frozenset({node}))
         rank, axes = (None, frozenset[int]()) if checked else (pointer.rank, pointer.axes)
-        value = Value(rank=rank, axes=axes, dtype=dtype, loads=frozenset({node}), extents=pointer.extents)
+        value = Value(
+            rank=rank, axes=axes, dtype=dtype, loads=frozenset({node}), extents=pointer.extents, selected=True
+        )
         if mask is None or checked:
             return value
         pad = Pad.ZERO if filler is None else _pad_of_constant(filler)

@@ -59,6 +59,7 @@ class Value:
     squared_mean: frozenset[ast.AST] = NOTHING
     root: bool = False
     descriptor: bool = False
+    selected: bool = False  # as it was loaded, or one of several such: to do it twice is to do it once
     boundless: frozenset[str] = frozenset()  # arange extents that no program or loop offset was added to
 
     def but(self, **changes: object) -> Value:
@@ -89,6 +90,7 @@ def joined(left: Value, right: Value) -> Value:
         boundless=left.boundless & right.boundless,
         is_mask=left.is_mask and right.is_mask,
         root=left.root and right.root,
+        selected=left.selected and right.selected,
         square=left.square and right.square,
         sum_of_squares=left.sum_of_squares | right.sum_of_squares,
         plain_sum=left.plain_sum | right.plain_sum,
@@ -99,6 +101,8 @@ def joined(left: Value, right: Value) -> Value:
 
 def _telling(left: Value, right: Value) -> Value:
     """Of two values that meet, the one whose padding counts: a start value of a constant says nothing."""
+    if left.rank is None or right.rank is None:
+        return UNKNOWN
     if left.constant is not None or left.pad is Pad.NONE:
         return right
     return left if right.constant is not None or right.pad is not Pad.FILLED else right
@@ -162,7 +166,7 @@ def combined(op: ast.operator, left: Value, right: Value, node: ast.AST) -> Valu
         case ast.BitAnd() | ast.BitOr():
             return value.but(is_mask=left.is_mask or right.is_mask)
         case _:
-            value = _padded(left, right, value, lambda one, two: one if one is two else Pad.FILLED)
+            return value  # what integers become of a division or a shift is not followed
     return _blamed(value, left, right, node)
 
 
@@ -200,6 +204,8 @@ def _padded(left: Value, right: Value, value: Value, combine: Callable[[Pad, Pad
 
     Where the axes differ, those that no longer hold a neutral value are kept: they are what a rule asks about.
     """
+    if value.rank is None:
+        return value.but(pad=Pad.NONE, pad_axes=frozenset())  # of one operand nothing is known
     left, right = _widened(left, value.rank), _widened(right, value.rank)
     axes = left.pad_axes | right.pad_axes
     if not axes:

@@ -11,7 +11,7 @@ from orchestrator.audit.flow import Access, Flow
 from orchestrator.audit.rules.base import rule
 from orchestrator.audit.values import Pad
 
-SUMMING = ("sum", "reduce", "cumsum")
+SUMMING = ("sum", "cumsum")
 
 
 @rule(
@@ -24,12 +24,12 @@ SUMMING = ("sum", "reduce", "cumsum")
 )
 def unmasked(context: Context) -> Iterator[Hit]:
     for flow in context.flows:
-        masked = {one.where for one in flow.accesses.values() if one.mask is not None and one.mask.axes}
+        masked = {(one.where, one.block) for one in flow.accesses.values() if one.mask is not None and one.mask.axes}
         for one in flow.accesses.values():
             if one.checked or one.mask is not None or one.guarded or not one.pointer.axes or one.pointer.clamped:
                 continue
             what = one.kind if one.kind != "atomic" else "atomic operation"
-            if one.where in masked:
+            if (one.where, one.block) in masked:
                 yield Hit(one.node, f"this {what} has no mask, another access at the same offsets has one")
             elif not _exact(context, flow, one):
                 sizes = " and ".join(sorted(one.pointer.extents)) or "the block"
@@ -53,7 +53,7 @@ def _exact(context: Context, flow: Flow, access: Access) -> bool:
 def without_other(context: Context) -> Iterator[Hit]:
     for flow in context.flows:
         seen: set[ast.AST] = set()
-        for reduction in flow.of(*SUMMING, "max", "min", "argmax", "argmin", "dot"):
+        for reduction in flow.of(*SUMMING, "reduce", "max", "min", "argmax", "argmin", "dot"):
             for operand in reduction.operands:
                 for load in operand.undefined - seen:
                     if reduction.name == "dot" or reduction.axis is None or reduction.axis in _pads(operand):
@@ -153,8 +153,10 @@ def arange(context: Context) -> Iterator[Hit]:
             if not isinstance(node, ast.Call) or len(node.args) != 2 or ast.unparse(node.args[0]) != "0":
                 continue
             end = node.args[1]
-            if isinstance(end, ast.Name) and end.id in flow.parameters and end.id not in flow.constexprs:
-                yield Hit(node, f"{end.id} is an ordinary argument, not a tl.constexpr")
+            launched = context.launches_of(flow.name) and not context.is_helper(flow)
+            ordinary = isinstance(end, ast.Name) and end.id in flow.parameters and end.id not in flow.constexprs
+            if launched and ordinary:
+                yield Hit(node, f"{ast.unparse(end)} is an ordinary argument, not a tl.constexpr")
                 continue
             for extent in context.extents(flow, ast.unparse(end)):
                 if extent.kind == "constant" and extent.value is not None and not is_power(extent.value):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from orchestrator.audit.context import Context, extent
 from orchestrator.audit.findings import Hit, Part, Severity
-from orchestrator.audit.flow import Flow
+from orchestrator.audit.flow import Access, Flow
 from orchestrator.audit.host import Bound
 from orchestrator.audit.rules.base import rule
 
@@ -30,20 +30,26 @@ def tuned_in_place(context: Context) -> Iterator[Hit]:
         tuning = context.tunings.get(flow.name)
         if tuning is None or tuning.hooked or tuning.configurations == 1:
             continue
-        for base, how in sorted(_rewritten(flow).items()):
+        for base, (how, severity) in sorted(_rewritten(flow).items()):
             if base not in tuning.protected:
-                yield Hit(tuning.call, f"{base} is {how}, and is neither reset nor restored")
+                yield Hit(tuning.call, f"{base} is {how}, and is neither reset nor restored", severity)
 
 
-def _rewritten(flow: Flow) -> dict[str, str]:
-    """The pointers of which a second run finds other values than the first."""
-    found = {one.base: "added to by atomic operations" for one in flow.kinds("atomic") if one.base}
+def _rewritten(flow: Flow) -> dict[str, tuple[str, Severity | None]]:
+    """The pointers of which a second run finds other values than the first, and how that comes.
+
+    A maximum, or a choice between what was there and something else, comes out alike however often it is made.
+    """
+    found: dict[str, tuple[str, Severity | None]] = {
+        one.base: ("added to by atomic operations", None) for one in flow.kinds("atomic") if one.base and _adds(one)
+    }
     for store in flow.kinds("store"):
         for load in flow.kinds("load"):
             earlier = load.node.lineno <= store.node.lineno
             if store.base and load.base == store.base and earlier and store.data is not None:
-                if load.node in store.data.loads:
-                    found.setdefault(store.base, "read and overwritten")
+                if load.node in store.data.loads and not store.data.selected:
+                    same = load.where == store.where
+                    found.setdefault(store.base, ("read and overwritten", None if same else Severity.MEDIUM))
     return found
 
 
@@ -65,6 +71,11 @@ def key_without_size(context: Context) -> Iterator[Hit]:
         blocks_known = set(tuning.key) & flow.constexprs
         if missing and not blocks_known:
             yield Hit(tuning.call, f"{', '.join(missing)} not in key={list(tuning.key)}")
+
+
+def _adds(access: Access) -> bool:
+    called = access.node.func
+    return isinstance(called, ast.Attribute) and called.attr in ("atomic_add", "atomic_xor")
 
 
 def _mask_sizes(flow: Flow) -> set[str]:
@@ -143,7 +154,9 @@ def grid_axes(context: Context) -> Iterator[Hit]:
             for number, axis in enumerate(grid):
                 one = isinstance(axis, ast.Constant) and axis.value == 1
                 if asked and number not in asked and not one and flow.kinds("store", "atomic"):
-                    yield Hit(axis, f"{flow.name} never asks for axis {number}: its programs do the same work again")
+                    grave = None if any(_adds(one) for one in flow.kinds("atomic")) else Severity.MEDIUM
+                    message = f"{flow.name} never asks for axis {number}: its programs do the same work again"
+                    yield Hit(axis, message, grave)
 
 
 def _literal(node: ast.expr) -> int | None:
