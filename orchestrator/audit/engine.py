@@ -57,6 +57,14 @@ def audit_bytes(data: bytes, name: str) -> FileAudit:
     return FileAudit(name, len(source.kernels), in_order(findings), tuple(silenced))
 
 
+def write(path: Path, text: str) -> None:
+    """Write a report to a file; raises UsageError where that cannot be."""
+    try:
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise UsageError(f"{printable(str(path))} cannot be written: {printable(str(error))}; name a file") from error
+
+
 def _distinct(hits: Sequence[Hit]) -> list[Hit]:
     """Each place and message once: two launches of a kernel say the same of it."""
     found: dict[tuple[int, str], Hit] = {}

@@ -430,7 +430,7 @@ class _Walker:
     def where(self, condition: Value, chosen: Value, otherwise: Value) -> Value:
         value = values.joined(chosen, otherwise)
         rank = value.rank if condition.rank is None or value.rank is None else max(value.rank, condition.rank)
-        pad, pad_axes, spoiled = _pad_of_constant(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
+        pad, pad_axes, spoiled = _pad_of_filler(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
         if rank is None:
             pad, pad_axes = Pad.NONE, frozenset()
         elif not condition.axes >= chosen.pad_axes:  # along the other axes its padding stays what it was
@@ -583,7 +583,7 @@ class _Walker:
         )
         if mask is None or checked:
             return value
-        pad = Pad.ZERO if filler is None else _pad_of_constant(filler)
+        pad = Pad.ZERO if filler is None else _pad_of_filler(filler)
         return value.but(
             pad=pad,
             pad_axes=mask.axes,
@@ -651,6 +651,11 @@ def _pad_of_constant(value: Value) -> Pad:
     if value.constant is not None and value.constant <= values.LOWEST:
         return Pad.LOW
     return Pad.ZERO if value.pad is Pad.ZERO and value.constant is None and value.axes else Pad.FILLED
+
+
+def _pad_of_filler(value: Value) -> Pad:
+    """What lanes hold that are filled with this: of a value that is no constant it can only be said if it is padded."""
+    return _pad_of_constant(value) if value.constant is not None else value.pad
 
 
 def _number(value: object) -> float | None:

@@ -103,9 +103,11 @@ def _telling(left: Value, right: Value) -> Value:
     """Of two values that meet, the one whose padding counts: a start value of a constant says nothing."""
     if left.rank is None or right.rank is None:
         return UNKNOWN
-    if left.constant is not None or left.pad is Pad.NONE:
-        return right
-    return left if right.constant is not None or right.pad is not Pad.FILLED else right
+    if left.constant is not None and right.constant is not None:
+        return left.but(pad=Pad.NONE, pad_axes=frozenset(), spoiled=None)
+    if left.constant is not None or right.constant is not None:
+        return left if left.constant is None else right
+    return right if left.pad is Pad.NONE or right.pad is Pad.FILLED else left
 
 
 def _mixed(left: Value, right: Value) -> Value:
@@ -171,11 +173,12 @@ def combined(op: ast.operator, left: Value, right: Value, node: ast.AST) -> Valu
 
 
 def _sum(op: ast.Add | ast.Sub, left: Value, right: Value, value: Value) -> Value:
+    left, right = _counted(left), _counted(right)
     if left.constant == 0 or right.constant == 0:
         other = right if left.constant == 0 else left
         value = value.but(pad=other.pad, pad_axes=other.pad_axes)
     else:
-        value = _padded(left, right, value, lambda one, two: _sum_of_pads(op, one, two))
+        value = _padded(left, right, value, lambda one, two: _sum_of_pads(op, one, two), fills=True)
     subtracted = isinstance(op, ast.Sub) and right.constant is None
     return value.but(
         base=left.base or right.base,
@@ -193,16 +196,24 @@ def _sum(op: ast.Add | ast.Sub, left: Value, right: Value, value: Value) -> Valu
     )
 
 
+def _counted(value: Value) -> Value:
+    """A mask as a summand: 0 outside."""
+    return value.but(pad=Pad.ZERO, pad_axes=value.axes) if value.is_mask else value
+
+
 def _sum_of_pads(op: ast.Add | ast.Sub, left: Pad, right: Pad) -> Pad:
     if left is Pad.LOW or (isinstance(op, ast.Add) and right is Pad.LOW):
         return Pad.LOW
     return left if left is right else Pad.FILLED
 
 
-def _padded(left: Value, right: Value, value: Value, combine: Callable[[Pad, Pad], Pad]) -> Value:
+def _padded(
+    left: Value, right: Value, value: Value, combine: Callable[[Pad, Pad], Pad], *, fills: bool = False
+) -> Value:
     """The padding of a result, axis by axis: along an axis on which an operand is not padded it holds true values.
 
-    Where the axes differ, those that no longer hold a neutral value are kept: they are what a rule asks about.
+    Where the axes differ, those that no longer hold a neutral value are kept: they are what a rule asks about. `fills`:
+    an operand with lanes of loaded data there, none of them masked, makes the result's lanes data too.
     """
     if value.rank is None:
         return value.but(pad=Pad.NONE, pad_axes=frozenset())  # of one operand nothing is known
@@ -216,8 +227,15 @@ def _padded(left: Value, right: Value, value: Value, combine: Callable[[Pad, Pad
         )
         for axis in axes
     }
+    for axis in axes if fills else ():
+        if any(_filled_with_data(one, axis) for one in (left, right)):
+            pads[axis] = Pad.NONE
     worst = max(pads.values(), key=list(Pad).index)
     return value.but(pad=worst, pad_axes=frozenset(axis for axis, pad in pads.items() if pad is worst))
+
+
+def _filled_with_data(value: Value, axis: int) -> bool:
+    return bool(value.loads) and axis in value.axes and (value.pad is Pad.NONE or axis not in value.pad_axes)
 
 
 def _boundless(left: Value, right: Value) -> frozenset[str]:

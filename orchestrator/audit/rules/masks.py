@@ -24,7 +24,7 @@ SUMMING = ("sum", "cumsum")
 )
 def unmasked(context: Context) -> Iterator[Hit]:
     for flow in context.flows:
-        masked = {(one.where, one.block) for one in flow.accesses.values() if one.mask is not None and one.mask.axes}
+        masked = {(one.where, one.block) for one in flow.accesses.values() if _bounded(one)}
         for one in flow.accesses.values():
             if one.checked or one.mask is not None or one.guarded or not one.pointer.axes or one.pointer.clamped:
                 continue
@@ -34,6 +34,11 @@ def unmasked(context: Context) -> Iterator[Hit]:
             elif not _exact(context, flow, one):
                 sizes = " and ".join(sorted(one.pointer.extents)) or "the block"
                 yield Hit(one.node, f"this {what} is in bounds only where {sizes} divides the size", Severity.MEDIUM)
+
+
+def _bounded(access: Access) -> bool:
+    """Whether its mask compares lanes with a bound, and does not choose among them by data."""
+    return access.mask is not None and bool(access.mask.axes) and not access.mask.loads
 
 
 def _exact(context: Context, flow: Flow, access: Access) -> bool:
