@@ -244,9 +244,7 @@ def adopt_run(
 @app.command("audit")
 def audit_files(
     path: Annotated[Path, typer.Argument(metavar="FILE|DIR", help="A kernel file, or a tree of them.")],
-    op: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Also judge the file as a kernel of this op.")
-    ] = None,
+    op: Annotated[str | None, typer.Option(metavar="NAME", help="Also judge the file as a kernel of this op.")] = None,
     device: _Device = None,
     config: _Config = None,
     override: _Override = None,

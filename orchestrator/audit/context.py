@@ -191,7 +191,7 @@ def _heuristics(node: ast.Call, module: Scope) -> dict[str, ast.expr]:
         table = next(iter(module.meanings(table.id)), None)
     if not isinstance(table, ast.Dict):
         return {}
-    return {key.value: value for key, value in zip(table.keys, table.values, strict=True) if _is_text(key)}  # type: ignore[union-attr,misc]
+    return {key.value: value for key, value in zip(table.keys, table.values, strict=True) if _is_text(key)}  # type: ignore[union-attr]
 
 
 def _is_text(node: ast.expr | None) -> bool:

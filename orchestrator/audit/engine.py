@@ -32,7 +32,9 @@ def audit(path: Path) -> Audit:
         read = [audit_bytes(_bytes(one), str(one)) for one in _tree(path)]
         found = tuple(one for one in read if one.kernels or one.unread)
         if not found:
-            raise UsageError(f"no kernel in {printable(str(path))}: no Python file there has a function under triton.jit")
+            raise UsageError(
+                f"no kernel in {printable(str(path))}: no Python file there has a function under triton.jit"
+            )
         return Audit(found, version)
     return Audit((audit_bytes(_bytes(path), str(path)),), version)
 

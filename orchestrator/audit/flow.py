@@ -237,7 +237,9 @@ class _Walker:
             case ast.Constant(value=bool()):
                 return Value()
             case ast.Constant(value=int() | float() as number):
-                return Value(constant=float(number), dtype="int" if isinstance(number, int) else "", positive=number >= 0)
+                return Value(
+                    constant=float(number), dtype="int" if isinstance(number, int) else "", positive=number >= 0
+                )
             case ast.Name(id=name):
                 return self.names.get(name, UNKNOWN if not name.isupper() else Value())
             case ast.BinOp(left=left, op=op, right=right):
@@ -245,8 +247,8 @@ class _Walker:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 value = self.value(operand)
                 pad = Pad.FILLED if value.pad is Pad.LOW else value.pad
-                number = None if value.constant is None else -value.constant
-                return value.but(constant=number, negated=True, pad=pad, positive=False, base="")
+                negative = None if value.constant is None else -value.constant
+                return value.but(constant=negative, negated=True, pad=pad, positive=False, base="")
             case ast.UnaryOp(operand=operand):
                 return self.value(operand)
             case ast.Compare(left=left, comparators=others):
@@ -388,9 +390,7 @@ class _Walker:
             case "arange":
                 end = arguments[1] if len(arguments) > 1 else None
                 extent = frozenset({ast.unparse(end)} if end is not None else ())
-                return Value(
-                    rank=1, axes=frozenset({0}), dtype="int", indexed=True, extents=extent, boundless=extent
-                )
+                return Value(rank=1, axes=frozenset({0}), dtype="int", indexed=True, extents=extent, boundless=extent)
             case "abs":
                 pad = Pad.FILLED if first.pad is Pad.LOW else first.pad
                 return first.but(positive=True, pad=pad)
@@ -537,9 +537,7 @@ class _Walker:
             shifted=name in ("log", "log2"),
         )
 
-    def access(
-        self, node: ast.Call, kind: str, arguments: list[ast.expr], keywords: dict[str, ast.expr]
-    ) -> Value:
+    def access(self, node: ast.Call, kind: str, arguments: list[ast.expr], keywords: dict[str, ast.expr]) -> Value:
         descriptor = isinstance(node.func, ast.Attribute) and not self.source.dotted(node.func).startswith(TRITON)
         if not arguments and "pointer" in keywords:
             arguments = [keywords["pointer"]]

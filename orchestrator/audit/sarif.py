@@ -33,7 +33,12 @@ def to_sarif(audit: Audit) -> str:
     }
     unread = [_unread(file.file, file.unread) for file in audit.files if file.unread]
     invocation = {"executionSuccessful": not unread, "toolExecutionNotifications": unread}
-    run = {"tool": {"driver": driver}, "invocations": [invocation], "results": results, "columnKind": "unicodeCodePoints"}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "results": results,
+        "columnKind": "unicodeCodePoints",
+    }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 

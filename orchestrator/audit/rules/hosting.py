@@ -62,7 +62,6 @@ def allocation_in_loop(context: Context) -> Iterator[Hit]:
     repair="`torch.empty`, if the kernel writes every element.",
 )
 def needless_zeros(context: Context) -> Iterator[Hit]:
-    seen: set[ast.AST] = set()
     users: dict[ast.AST, set[str]] = {}
     for flow in context.flows:
         read = {one.base for one in flow.kinds("load", "atomic")}
@@ -73,9 +72,9 @@ def needless_zeros(context: Context) -> Iterator[Hit]:
                     if "zeros" in host.allocation(node, context.source):
                         use = "read" if name in read or name not in written else "written"
                         users.setdefault(node, set()).add(use)
-    for node, uses in users.items():
-        if uses == {"written"} and node not in seen:
-            yield Hit(node, "no kernel reads it before it is written")
+    for zeros, uses in users.items():
+        if uses == {"written"}:
+            yield Hit(zeros, "no kernel reads it before it is written")
 
 
 @rule(
@@ -122,7 +121,9 @@ def named_device(context: Context) -> Iterator[Hit]:
 )
 def no_guard(context: Context) -> Iterator[Hit]:
     text = context.source.text
-    if context.launches and not any(word in text for word in ("device_of", "cuda.device(", "set_device", "device_guard")):
+    if context.launches and not any(
+        word in text for word in ("device_of", "cuda.device(", "set_device", "device_guard")
+    ):
         yield Hit(context.launches[0].launch.call, "right only where the tensor's device is the current one")
 
 

@@ -9,7 +9,7 @@ from orchestrator.audit.context import Context, is_power
 from orchestrator.audit.findings import Hit, Part, Severity
 from orchestrator.audit.flow import Access, Flow
 from orchestrator.audit.rules.base import rule
-from orchestrator.audit.values import Pad
+from orchestrator.audit.values import Pad, Value
 
 SUMMING = ("sum", "cumsum")
 
@@ -66,10 +66,8 @@ def without_other(context: Context) -> Iterator[Hit]:
                         yield Hit(load, f"masked lanes reach the {reduction.name} in line {_line(reduction.node)}")
 
 
-def _pads(operand: object) -> set[int]:
-    axes = getattr(operand, "pad_axes", frozenset())
-    rank = getattr(operand, "rank", None) or 0
-    return {*axes, *(axis - rank for axis in axes)}
+def _pads(operand: Value) -> set[int]:
+    return {*operand.pad_axes, *(axis - (operand.rank or 0) for axis in operand.pad_axes)}
 
 
 def _line(node: ast.AST) -> int:

@@ -212,7 +212,9 @@ def infinite_maximum(context: Context) -> Iterator[Hit]:
             for difference in ast.walk(node.args[0]):
                 match difference:
                     case ast.BinOp(left=ast.Name(id=old), op=ast.Sub(), right=ast.Name()) if old in lows:
-                        yield Hit(node, f"{old} starts at minus infinity: NaN for a row with nothing in its first block")
+                        yield Hit(
+                            node, f"{old} starts at minus infinity: NaN for a row with nothing in its first block"
+                        )
 
 
 def _started_low(node: ast.AST) -> set[str]:

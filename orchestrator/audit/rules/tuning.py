@@ -11,7 +11,20 @@ from orchestrator.audit.flow import Access, Flow
 from orchestrator.audit.host import Bound
 from orchestrator.audit.rules.base import rule
 
-CHANGING = {"seed", "step", "iteration", "it", "epoch", "position", "pos", "offset", "lr", "learning_rate", "alpha", "p"}
+CHANGING = {
+    "seed",
+    "step",
+    "iteration",
+    "it",
+    "epoch",
+    "position",
+    "pos",
+    "offset",
+    "lr",
+    "learning_rate",
+    "alpha",
+    "p",
+}
 CHANGING_CALLS = ("item", "random", "time", "perf_counter", "data_ptr", "randint", "uniform")
 GRID_LIMIT = 65_535
 
