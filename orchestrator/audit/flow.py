@@ -602,7 +602,7 @@ class _Walker:
         return ast.unparse(Blank().visit(whole))
 
     def helper(self, helper: Function, call: ast.Call) -> list[Value]:
-        """The values that a helper returns, its body walked with these arguments; its own findings are not made here."""
+        """The values that a helper returns, its body walked with these arguments; it makes no findings here."""
         given = [self.value(argument) for argument in call.args]
         if self.depth >= DEPTH:
             return []

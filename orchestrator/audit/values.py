@@ -179,6 +179,8 @@ def _sum(op: ast.Add | ast.Sub, left: Value, right: Value, value: Value) -> Valu
         value = value.but(pad=other.pad, pad_axes=other.pad_axes)
     else:
         value = _padded(left, right, value, lambda one, two: _sum_of_pads(op, one, two), fills=True)
+        if value.pad is Pad.FILLED and not value.loads:  # counts and offsets, not data
+            value = value.but(pad=Pad.NONE, pad_axes=frozenset())
     subtracted = isinstance(op, ast.Sub) and right.constant is None
     return value.but(
         base=left.base or right.base,

@@ -89,8 +89,7 @@ def waiting(context: Context) -> Iterator[Hit]:
     for scope in launching(context):
         for node in body_nodes(scope):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WAITING:
-                if node.func.attr != "cpu" or not node.args:
-                    yield Hit(node, f"`.{node.func.attr}()` waits until the GPU is done")
+                yield Hit(node, f"`.{node.func.attr}()` waits until the GPU is done")
 
 
 @rule(
@@ -138,9 +137,9 @@ def no_guard(context: Context) -> Iterator[Hit]:
 def empty_input(context: Context) -> Iterator[Hit]:
     for scope in launching(context):
         for node in body_nodes(scope):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
-                if scope.is_size(node.right) and not _checked(scope):
-                    yield Hit(node, f"fails where {ast.unparse(node.right)} is 0")
+            divides = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.FloorDiv, ast.Mod))
+            if divides and isinstance(node, ast.BinOp) and scope.is_size(node.right) and not _checked(scope):
+                yield Hit(node, f"fails where {ast.unparse(node.right)} is 0")
 
 
 def _checked(scope: Scope) -> bool:

@@ -63,7 +63,7 @@ def deprecated_name(context: Context) -> Iterator[Hit]:
     Severity.LOW,
     Part.PRACTICE,
     "`.to()` of a number that the caller passes",
-    why="An argument of value 1 is specialised to a constant, which has no `.to`; the interpreter passes plain numbers.",
+    why="An argument of value 1 is specialised to a constant, which has no `.to`; the interpreter passes numbers.",
     repair="`tl.cast(x, ...)`, or rely on promotion.",
 )
 def method_on_scalar(context: Context) -> Iterator[Hit]:
@@ -93,9 +93,9 @@ def atomic_order(context: Context) -> Iterator[Hit]:
     for flow in context.flows:
         for one in flow.kinds("atomic"):
             name = one.node.func.attr if isinstance(one.node.func, ast.Attribute) else ""
-            if name in FLOAT_ATOMICS and one.data is not None and one.data.dtype not in ("int", "int64"):
-                if one.data.loads:
-                    yield Hit(one.node, "results differ in their last bits from run to run")
+            floats = one.data is not None and one.data.loads and one.data.dtype not in ("int", "int64")
+            if name in FLOAT_ATOMICS and floats:
+                yield Hit(one.node, "results differ in their last bits from run to run")
 
 
 @rule(
@@ -103,7 +103,7 @@ def atomic_order(context: Context) -> Iterator[Hit]:
     Severity.MEDIUM,
     Part.CORRECTNESS,
     "tl.dot on a block of less than 16",
-    why="Tensor cores have smallest shapes: with fewer than 16 along an inner axis tl.dot does not compile on most GPUs.",
+    why="Tensor cores have smallest shapes: below 16 along an inner axis tl.dot does not compile on most GPUs.",
     repair="Use blocks of at least 16 and mask, or multiply and sum.",
 )
 def small_dot(context: Context) -> Iterator[Hit]:

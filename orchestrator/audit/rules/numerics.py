@@ -70,7 +70,7 @@ def product_in_half(context: Context) -> Iterator[Hit]:
     Severity.MEDIUM,
     Part.CORRECTNESS,
     "an elementary function of a value that was not cast",
-    why="Triton's exp, log, sqrt and their kin take float32 and float64; for float16 inputs the kernel does not compile.",
+    why="Triton's exp, log, sqrt and their kin take float32 and float64; for float16 inputs it does not compile.",
     repair="Cast to float32 before.",
 )
 def function_of_half(context: Context) -> Iterator[Hit]:
@@ -137,7 +137,7 @@ def unshifted_exp(context: Context) -> Iterator[Hit]:
     Severity.MEDIUM,
     Part.NUMERICS,
     "a variance as the mean of squares less the square of the mean",
-    why="Where the mean is large beside the deviation both are nearly equal: digits cancel, and it can come out negative.",
+    why="Where the mean is large beside the deviation both are nearly equal: digits cancel, it can become negative.",
     repair="Subtract the mean first and average the squares of what is left (padded lanes set to zero).",
 )
 def variance(context: Context) -> Iterator[Hit]:

@@ -1,4 +1,4 @@
-"""Addresses: 32-bit offsets, layouts that differ between what is allocated and what is written, races through memory."""
+"""Addresses: 32-bit offsets, layouts that are allocated one way and written another, races."""
 
 from __future__ import annotations
 

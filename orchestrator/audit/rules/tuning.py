@@ -34,8 +34,8 @@ GRID_LIMIT = 65_535
     Severity.HIGH,
     Part.CORRECTNESS,
     "autotune on a kernel that accumulates or works in place",
-    why="The first call for a key runs every configuration many times on the caller's buffers: what it adds or rewrites "
-    "it adds or rewrites each time, and the first result is wrong.",
+    why="The first call for a key runs every configuration many times on the caller's buffers: what it adds or writes "
+    "it adds or writes each time, and the first result is wrong.",
     repair="Name the tensors: `reset_to_zero=[...]` for accumulators, `restore_value=[...]` for what is overwritten.",
 )
 def tuned_in_place(context: Context) -> Iterator[Hit]:
@@ -59,10 +59,10 @@ def _rewritten(flow: Flow) -> dict[str, tuple[str, Severity | None]]:
     for store in flow.kinds("store"):
         for load in flow.kinds("load"):
             earlier = load.node.lineno <= store.node.lineno
-            if store.base and load.base == store.base and earlier and store.data is not None:
-                if load.node in store.data.loads and not store.data.selected:
-                    same = load.where == store.where
-                    found.setdefault(store.base, ("read and overwritten", None if same else Severity.MEDIUM))
+            again = store.data is not None and load.node in store.data.loads and not store.data.selected
+            if store.base and load.base == store.base and earlier and again:
+                same = load.where == store.where
+                found.setdefault(store.base, ("read and overwritten", None if same else Severity.MEDIUM))
     return found
 
 
@@ -215,7 +215,7 @@ def _required(flow: Flow) -> list[str]:
 
 
 def _opaque(context: Context, flow: Flow) -> bool:
-    """Whether decorators may pass parameters that cannot be read off: configurations made elsewhere, others' decorators."""
+    """Whether decorators may pass parameters that cannot be read off: made elsewhere, or by others' decorators."""
     tuning = context.tunings.get(flow.name)
     known = {"triton.jit", "triton.autotune", "triton.heuristics"}
     if any(name not in known for name in flow.kernel.decorators) or flow.kernel.owner is not None:
