@@ -241,6 +241,27 @@ def adopt_run(
     raise typer.Exit(_adopt(run, reason, workspaces))
 
 
+@app.command("audit")
+def audit_files(
+    path: Annotated[Path, typer.Argument(metavar="FILE|DIR", help="A kernel file, or a tree of them.")],
+    op: Annotated[str | None, typer.Option(metavar="NAME", help="Also judge the file as a kernel of this op.")] = None,
+    device: _Device = None,
+    config: _Config = None,
+    override: _Override = None,
+    sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the findings here as SARIF 2.1.0.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Look through kernel files for known faults, by their source.
+
+    Exit code 1 when a finding is of severity high (or, with --op, the file does not pass), else 0.
+    `# audit: ignore RULE reason` on a line silences a rule there.
+    """
+    if op is not None and path.is_dir():
+        raise UsageError(f"--op judges one file, {path} is a folder; give the file")
+    settings = _settings(config, override, {"judge": {"device": device}})
+    raise typer.Exit(_audit(path, op, settings, sarif, as_json=json))
+
+
 ops_app = typer.Typer(rich_markup_mode=None, subcommand_metavar="COMMAND [ARGS]...")
 app.add_typer(ops_app, name="ops")
 
@@ -391,6 +412,41 @@ def _verify(names: list[str], op_name: str, settings: Settings, scripts: Path | 
         typer.echo(verify.to_json(results))
     terminal.say(verify.summary(results, folder))
     return verify.exit_code(results)
+
+
+def _audit(path: Path, op_name: str | None, settings: Settings, sarif: Path | None, *, as_json: bool) -> int:
+    from orchestrator.audit import engine, report
+    from orchestrator.audit.sarif import to_sarif
+
+    result, judged = engine.audit(path), None
+    if op_name is not None:
+        judged = _audit_judged(path, op_name, settings)
+    if sarif is not None:
+        engine.write(sarif, to_sarif(result))
+    if as_json:
+        typer.echo(report.to_json(result, judged))
+    else:
+        typer.echo(report.to_markdown(result, tree=path.is_dir()))
+        if judged is not None:
+            typer.echo("\n".join(report.judged(judged)))
+    return report.exit_code(result, judged)
+
+
+def _audit_judged(path: Path, op_name: str, settings: Settings) -> Verified:
+    """The judge's report on the audited file, by the way that `verify` goes."""
+    from rich.console import Console
+
+    from orchestrator import ops, verify
+    from orchestrator.terminal import Terminal
+
+    op, files = ops.load(op_name, _ops_root()), verify.read([str(path)])
+    terminal = Terminal(Console(stderr=True))
+    try:
+        with verify.judge_log() as log:
+            (verified,) = asyncio.run(_verify_on(files, op, settings, terminal, None, log))
+    finally:
+        terminal.close()
+    return verified
 
 
 def _check_ops(names: list[str], settings: Settings, *, as_json: bool) -> int:

@@ -61,6 +61,13 @@ def test_policy_and_source_are_pure() -> None:
             assert not [m for m in imported if m.startswith("orchestrator.") and not m.startswith(allowed)], name
 
 
+def test_audit_rules_see_facts_alone() -> None:
+    allowed = ("orchestrator.audit", "orchestrator.source", "orchestrator.records")
+    for name, imported in modules().items():
+        if name.startswith("audit.") and name not in ("audit.report", "audit.engine", "audit.sarif"):
+            assert not [m for m in imported if m.startswith("orchestrator.") and not m.startswith(allowed)], name
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['orchestrator', '--help']\n"

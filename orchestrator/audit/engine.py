@@ -1,0 +1,110 @@
+"""Files through the rules: which files, what was found, what their comments silence.
+
+Owns reading files as text and the comment `# audit: ignore RULE reason`. Never imports or runs an audited file.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator import source as sources
+from orchestrator.audit.context import Context, context
+from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Hit, Rule, Silenced, in_order
+from orchestrator.audit.language import installed
+from orchestrator.audit.rules import RULES
+from orchestrator.errors import UsageError
+from orchestrator.records import Finding
+from orchestrator.text import printable
+
+_COMMENT = re.compile(r"#\s*audit:\s*ignore\s+([\w-]+)[ \t]*(.*)")
+SKIPPED = {".git", "__pycache__", ".venv", "venv", "node_modules", ".tox", "build", "dist"}
+
+
+def audit(path: Path) -> Audit:
+    """Audit a file, or every Python file of a folder that defines a kernel. Raises UsageError for neither."""
+    language = installed()
+    version = language.version if language is not None else ""
+    if path.is_dir():
+        read = [audit_bytes(_bytes(one), str(one)) for one in _tree(path)]
+        found = tuple(one for one in read if one.kernels or one.unread)
+        if not found:
+            raise UsageError(
+                f"no kernel in {printable(str(path))}: no Python file there has a function under triton.jit"
+            )
+        return Audit(found, version)
+    return Audit((audit_bytes(_bytes(path), str(path)),), version)
+
+
+def audit_bytes(data: bytes, name: str) -> FileAudit:
+    """Audit one file's content."""
+    source = sources.read(data, name)
+    if isinstance(source, Finding):
+        return FileAudit(name, 0, unread=f"{source.message}; {source.advice}")
+    facts = context(source, installed())
+    comments = _comments(source.text)
+    findings: list[AuditFinding] = []
+    silenced: list[Silenced] = []
+    for rule, look in RULES.values():
+        for hit in _distinct(list(look(facts))):
+            finding = _finding(rule, hit, facts, name)
+            reason = comments.get((finding.line, rule.id))
+            if reason is None:
+                findings.append(finding)
+            else:
+                silenced.append(Silenced(finding, reason))
+    return FileAudit(name, len(source.kernels), in_order(findings), tuple(silenced))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a report to a file; raises UsageError where that cannot be."""
+    try:
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise UsageError(f"{printable(str(path))} cannot be written: {printable(str(error))}; name a file") from error
+
+
+def _distinct(hits: Sequence[Hit]) -> list[Hit]:
+    """Each place and message once: two launches of a kernel say the same of it."""
+    found: dict[tuple[int, str], Hit] = {}
+    for hit in hits:
+        found.setdefault((id(hit.node), hit.message), hit)
+    return list(found.values())
+
+
+def _finding(rule: Rule, hit: Hit, facts: Context, name: str) -> AuditFinding:
+    line = facts.source.line(hit.node)
+    lines = facts.source.lines
+    text = printable(lines[line - 1].strip()) if 0 < line <= len(lines) else ""
+    column = int(getattr(hit.node, "col_offset", 0)) + 1
+    severity = hit.severity or rule.severity
+    return AuditFinding(
+        rule.id, severity, rule.part, name, line, column, text, printable(hit.message, 400), rule.why, rule.repair
+    )
+
+
+def _comments(text: str) -> dict[tuple[int, str], str]:
+    """The reasons of `# audit: ignore RULE reason`, by line and rule. Without a reason nothing is silenced."""
+    found = {}
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        match = _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
+        if match is not None and match[2].strip():
+            found[token.start[0], match[1]] = printable(match[2].strip())
+    return found
+
+
+def _tree(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*.py") if p.is_file() and not SKIPPED & set(p.relative_to(folder).parts))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(sources.MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise UsageError(f"no file {printable(str(path))}; give the path of a kernel file or a folder") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{printable(str(path))} cannot be read: {printable(str(error))}") from error

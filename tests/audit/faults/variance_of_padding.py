@@ -1,0 +1,23 @@
+# padding-in-sum high: padded lanes hold minus the mean
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _kernel(x_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * N + cols, mask=mask, other=0.0).to(tl.float32)
+    d = x - tl.sum(x, axis=0) / N
+    variance = tl.sum(d * d, axis=0) / N  # here
+    y = d / tl.sqrt(variance + eps)
+    tl.store(y_ptr + row * N + cols, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+def entry(x, eps=1e-6):
+    M, N = x.shape
+    y = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    _kernel[(M,)](x, y, N, eps, BLOCK=triton.next_power_of_2(N))
+    return y
