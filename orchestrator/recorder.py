@@ -341,10 +341,9 @@ def _branch(space: Workspace, run_id: str, op: Op) -> RunBranch:
 
 def _started(folder: Path) -> str:
     """When the run began: now, or as its record says."""
-    record = folder / RUN
-    return (
-        from_json(Run, record.read_bytes()).started if record.is_file() else datetime.now(UTC).isoformat("T", "seconds")
-    )
+    if (record := folder / RUN).is_file():
+        return from_json(Run, record.read_bytes()).started
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @contextmanager
