@@ -123,7 +123,7 @@ class Settings(BaseSettings):
 
 def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:
     """The resolved settings. `overrides` are "section.key=value" texts; `flags`, a nested mapping, outranks all."""
-    given = _merged([_override(text) for text in overrides] + ([flags] if flags else []))
+    given = merged([_override(text) for text in overrides] + ([flags] if flags else []))
     defaults = resources.shipped("configs") / "default.yaml"
     layers = [_read(path) for path in (file, defaults) if path is not None]
 
@@ -163,13 +163,13 @@ def _override(text: str) -> dict[str, Any]:
     return dict(parsed)
 
 
-def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
+def merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
     """Nested mappings laid over each other, the later ones on top."""
     result: dict[str, Any] = {}
     for layer in layers:
         for key, value in layer.items():
             both = isinstance(value, dict) and isinstance(result.get(key), dict)
-            result[key] = _merged([result[key], value]) if both else value
+            result[key] = merged([result[key], value]) if both else value
     return result
 
 

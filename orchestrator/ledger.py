@@ -34,32 +34,32 @@ _MIGRATIONS = (
     CREATE TABLE runs (
         run TEXT PRIMARY KEY, op TEXT NOT NULL, branch TEXT NOT NULL, baseline TEXT NOT NULL, started TEXT NOT NULL,
         agent TEXT NOT NULL, best INTEGER, error TEXT NOT NULL, seconds REAL NOT NULL
-    ) STRICT, WITHOUT ROWID;
+    ) WITHOUT ROWID;
     CREATE TABLE environments (
         run TEXT PRIMARY KEY, device TEXT NOT NULL, interpreted INTEGER NOT NULL, versions TEXT NOT NULL,
         unconfined TEXT NOT NULL
-    ) STRICT, WITHOUT ROWID;
+    ) WITHOUT ROWID;
     CREATE TABLE model_calls (
         run TEXT, attempt INTEGER, stage TEXT NOT NULL, round INTEGER NOT NULL, answered INTEGER NOT NULL, model TEXT,
         input_tokens INTEGER, output_tokens INTEGER, cached_tokens INTEGER, requests INTEGER, latency_s REAL,
         cost_usd REAL, PRIMARY KEY (run, attempt)
-    ) STRICT, WITHOUT ROWID;
+    ) WITHOUT ROWID;
     CREATE TABLE attempts (
         run TEXT, attempt INTEGER, stage TEXT NOT NULL, round INTEGER NOT NULL, agent TEXT NOT NULL,
         model TEXT NOT NULL, prompt_sha256 TEXT NOT NULL, git_commit TEXT, PRIMARY KEY (run, attempt)
-    ) STRICT, WITHOUT ROWID;
+    ) WITHOUT ROWID;
     CREATE TABLE verdicts (
         run TEXT, attempt INTEGER, status TEXT NOT NULL, message TEXT NOT NULL, cases INTEGER NOT NULL,
         passed_cases INTEGER NOT NULL, device TEXT NOT NULL, seed INTEGER, seconds REAL, PRIMARY KEY (run, attempt)
-    ) STRICT, WITHOUT ROWID;
+    ) WITHOUT ROWID;
     CREATE TABLE measurements (
         run TEXT, measurement INTEGER, attempt INTEGER NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,
         shapes INTEGER NOT NULL, gpu TEXT, seconds REAL NOT NULL, PRIMARY KEY (run, measurement)
-    ) STRICT, WITHOUT ROWID;
+    ) WITHOUT ROWID;
     CREATE TABLE decisions (
         run TEXT PRIMARY KEY, decision TEXT NOT NULL, reason TEXT NOT NULL, baseline TEXT, speedup_low REAL,
         speedup_high REAL, roofline_share REAL, noise REAL, merge_commit TEXT
-    ) STRICT, WITHOUT ROWID;
+    ) WITHOUT ROWID;
     CREATE INDEX runs_by_op ON runs (op, started);
     """,
 )
@@ -119,10 +119,10 @@ class Ledger:
                 raise
             self._base.execute("COMMIT")
 
-    def forget(self, run: str | None = None) -> None:
+    def forget(self, run: str | None = None, tables: tuple[str, ...] = TABLES) -> None:
         """No rows of that run any more, or none at all."""
         with _sqlite_errors(self.path):
-            for table in TABLES:
+            for table in tables:
                 where, values = ("WHERE run = ?", (run,)) if run is not None else ("", ())
                 self._base.execute(f"DELETE FROM {table} {where}", values)
 
@@ -155,6 +155,7 @@ class Entering(Silent):
         self._run = ""
         self._asked: tuple[int, str, int] = (0, "", 0)
         self._count = 0  # attempts so far
+        self._merge_commit = ""
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """The run, and where it is judged."""
@@ -184,11 +185,14 @@ class Entering(Silent):
     def recorded(self, run: Run) -> None:
         """The run as it is on disk."""
         self._ledger.put("runs", run_row(run))
-        if run.verdict is not None:
-            self._ledger.put("decisions", decision_row(run, ""))
+        if run.verdict is None:  # begun, or taken up again
+            self._ledger.forget(run.id, ("decisions",))
+        else:
+            self._ledger.put("decisions", decision_row(run, self._merge_commit))
 
     def merged(self, run: Run, commit: str) -> None:
         """The decision, with the commit that it led to."""
+        self._merge_commit = commit
         self._ledger.put("decisions", decision_row(run, commit))
 
 

@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from orchestrator import gpu
 from orchestrator.executors import Executor
+from orchestrator.executors.local import LocalExecutor
 from orchestrator.measured import Measured, MeasureJob
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report
 
@@ -23,6 +26,18 @@ class Slot:
 
     executor: Executor
     gpu: str = ""
+
+
+def local(count: int | None, device: str, logs: Path) -> Pool:
+    """So many judges on this machine, spread over its GPUs; by default one a GPU, or one where there is none."""
+    gpus = ("",) if device == "cpu" else gpu.visible() or ("",)
+    slots = [
+        Slot(
+            LocalExecutor(device, logs / f"judge-{number + 1}.log", gpus[number % len(gpus)]), gpus[number % len(gpus)]
+        )
+        for number in range(count or len(gpus))
+    ]
+    return Pool(slots)
 
 
 class Pool:
