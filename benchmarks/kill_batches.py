@@ -3,9 +3,9 @@
     python benchmarks/kill_batches.py [--kills 200] [--ops 4] [--seed N]
 
 Carries out a small batch with recorded replies and scripted verdicts (what is tried is the record, not the judge), in
-a process of its own. It is killed with SIGKILL before one of its writes, renames or git commands, each in turn as far as
-the number of kills allows, or after a random time; every third time it is killed once more while it goes on. Then it is
-taken up and ends. Prints PASS when each time
+a process of its own. It is killed with SIGKILL before one of its writes, renames or git commands, spread over all of
+them, or after a random time; every third time it is killed once more while it goes on. Then it is taken up and ends.
+Prints PASS when each time
 
 * git holds the commits of an undisturbed batch, no more and no fewer, with the same files;
 * the ledger holds the rows of an undisturbed batch, and is what `ledger rebuild` makes of git and the run folders;
@@ -312,13 +312,13 @@ def _first_difference(want: object, got: object) -> str:
     if isinstance(want, dict) and isinstance(got, dict):
         names = [name for name in {**want, **got} if want.get(name) != got.get(name)]
         return f"{names[0]}: {_first_difference(want.get(names[0]), got.get(names[0]))}"
-    if isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
+    if isinstance(want, list | tuple) and isinstance(got, list | tuple) and len(want) == len(got):
         return _first_difference(*next((one, other) for one, other in zip(want, got, strict=True) if one != other))
     return f"undisturbed {want!r}, now {got!r}"
 
 
 def kills_of(number: int, count: int, steps: int, seconds: float, draw: random.Random) -> tuple[int, float, int]:
-    """Which kill comes: the step before which, the time after which (one of them is 0), and the step of a second one."""
+    """Which kill comes: the step before which, the time after which (one is 0), and the step of a second one."""
     second = draw.randrange(1, steps // 2) if number % 3 == 2 else 0
     if number % 4 == 3:
         return 0, draw.uniform(0, seconds), second

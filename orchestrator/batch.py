@@ -50,9 +50,13 @@ class Agents:
     def __init__(self, announce: Callable[[str], None]) -> None:
         self._announce = announce
         self._made: dict[AgentSettings, Agent] = {}
+        self._replaying = False
 
     def prepare(self, settings: AgentSettings) -> None:
         """Raises UsageError where no agent can be made of the settings. One line says which it is."""
+        if settings.name == "recorded" and not self._replaying:
+            self._replaying = True
+            self._announce("agent recorded: replays the ops' recorded replies and calls no model (asked for)")
         if settings.name != "recorded" and settings not in self._made:
             self._made[settings], why = self._choose(settings, None)
             self._announce(why)

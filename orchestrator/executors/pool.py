@@ -31,13 +31,10 @@ class Slot:
 def local(count: int | None, device: str, logs: Path) -> Pool:
     """So many judges on this machine, spread over its GPUs; by default one a GPU, or one where there is none."""
     gpus = ("",) if device == "cpu" else gpu.visible() or ("",)
-    slots = [
-        Slot(
-            LocalExecutor(device, logs / f"judge-{number + 1}.log", gpus[number % len(gpus)]), gpus[number % len(gpus)]
-        )
-        for number in range(count or len(gpus))
-    ]
-    return Pool(slots)
+    spread = [gpus[number % len(gpus)] for number in range(count or len(gpus))]
+    return Pool(
+        [Slot(LocalExecutor(device, logs / f"judge-{number}.log", on), on) for number, on in enumerate(spread, 1)]
+    )
 
 
 class Pool:
