@@ -120,10 +120,12 @@ class AgentsThatNote(Agents):
         return Asked(super().of(op, settings), self._log)
 
 
-def carry_out(scenario: Scenario, place: Path) -> tuple[Outcome, ...]:
+def carry_out(
+    scenario: Scenario, place: Path, overrides: tuple[str, ...] = ("agent.name=recorded",), concurrency: int = 2
+) -> tuple[Outcome, ...]:
     """Begin the batch in that folder, or go on with it."""
     workspaces, log = place / "workspaces", place / "spent.log"
-    settings = config.load(flags={"agent": {"name": "recorded"}})
+    settings = config.load(overrides=overrides)
     try:
         todo = plan.newest(workspaces)
     except UsageError:
@@ -136,7 +138,7 @@ def carry_out(scenario: Scenario, place: Path) -> tuple[Outcome, ...]:
     with plan.held(todo, workspaces):
         journal = Journal(todo.folder(workspaces) / plan.LOG, todo.id)
         batch = Batch(todo, work, AgentsThatNote(log), pool, workspaces, index, progress, journal)
-        return asyncio.run(batch.run(2))
+        return asyncio.run(batch.run(concurrency))
 
 
 def in_a_process(scenario: Scenario, place: Path, on_step: Callable[[], None] = lambda: None) -> int:

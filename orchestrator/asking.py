@@ -35,15 +35,15 @@ class Purse:
         spent = {
             "rounds": self.rounds,
             "tokens": self.tokens,
-            "usd": round(self.usd, 4),
-            "wall_s": round(time.monotonic() - self._begun, 1),
+            "usd": self.usd,
+            "wall_s": time.monotonic() - self._begun,
         }
         for name, value in spent.items():
             limit = getattr(self._limits, name)
             if limit is not None and name in self._untold:
                 raise BudgetSpent(f"budget.{self._whose}.{name} cannot be kept: the agent does not say what it spends")
             if limit is not None and value >= limit:
-                raise BudgetSpent(f"budget.{self._whose}.{name} of {limit:g} is spent ({value:g})")
+                raise BudgetSpent(f"budget.{self._whose}.{name} of {limit:g} is spent ({round(value, 4):g})")
 
     def count(self, usage: Usage) -> None:
         """What a reply cost; one that was recorded long ago cost nothing now."""

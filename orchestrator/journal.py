@@ -31,9 +31,10 @@ class Journal:
     def event(self, event: str, **facts: object) -> None:
         """One line."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": now, "event": event, "batch": self._batch} | facts, default=str)
+        told = {name: redacted(fact, self._secrets) if isinstance(fact, str) else fact for name, fact in facts.items()}
+        line = json.dumps({"time": now, "event": event, "batch": self._batch} | told)
         with os_errors(f"write {self._file}"), self._file.open("a", encoding="utf-8") as file:
-            file.write(redacted(line, self._secrets) + "\n")
+            file.write(line + "\n")
 
 
 class Noting(Silent):
