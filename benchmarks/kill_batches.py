@@ -27,7 +27,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import date
 from pathlib import Path
 
@@ -135,7 +135,7 @@ def carry_out(
     pool = Pool([Slot(ScriptedJudge(scenario.scripts, log))])
     index = ledger.Ledger(workspaces)
     progress = Progress(Console(quiet=True), quiet=True)
-    with plan.held(todo, workspaces):
+    with closing(index), plan.held(todo, workspaces):
         journal = Journal(todo.folder(workspaces) / plan.LOG, todo.id)
         batch = Batch(todo, work, AgentsThatNote(log), pool, workspaces, index, progress, journal)
         return asyncio.run(batch.run(concurrency))
@@ -236,12 +236,7 @@ def in_git(workspaces: Path) -> tuple[dict[str, list[object]], dict[str, str]]:
 
 def in_ledger(workspaces: Path, called: dict[str, str]) -> dict[str, list[dict[str, object]]]:
     """The ledger's rows, whatever names and times are in them."""
-    index = ledger.Ledger(workspaces)
-    try:
-        tables = {table: index.rows(table) for table in ledger.TABLES}
-    finally:
-        index.close()
-    return {table: [_comparable(table, row, called) for row in rows] for table, rows in tables.items()}
+    return {table: [_comparable(table, row, called) for row in found] for table, found in rows(workspaces).items()}
 
 
 def _comparable(table: str, row: ledger.Row, called: dict[str, str]) -> dict[str, object]:
@@ -264,11 +259,8 @@ def _git(repository: Path, *arguments: str) -> str:
 
 def rows(workspaces: Path) -> dict[str, list[ledger.Row]]:
     """The whole ledger, as it is."""
-    index = ledger.Ledger(workspaces)
-    try:
+    with closing(ledger.Ledger(workspaces)) as index:
         return {table: index.rows(table) for table in ledger.TABLES}
-    finally:
-        index.close()
 
 
 def paid(place: Path) -> set[str]:

@@ -1,6 +1,7 @@
 """Batches: what one comes to, what stops it, where it goes on.
 
-Real git, ledger, clients and loop; most verdicts are scripted. The real judge's part, and the command line's, is in the tests that start processes.
+Real git, ledger, clients and loop; most verdicts are scripted. The real judge's part, and the command line's, is in the
+tests that start processes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -167,6 +169,34 @@ def test_a_provider_that_limits_the_rate_is_waited_for(
         assert len(server.asked) == 9
         assert kill_batches.carry_out(scenario, place, ("agent.name=openai", "agent.model=m")) == (one,)
         assert len(server.asked) == 9, "a reply that is paid for is not asked for again"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 300 kB, where this process may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this process may not mount anything")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.root
+def test_a_full_disk_fails_what_it_meets_and_the_rest_is_done_later(
+    kill_batches: ModuleType, tmp_path: Path, small_disk: Path
+) -> None:
+    scenario = kill_batches.Scenario(tmp_path / "ops", 2)
+    outcomes = kill_batches.carry_out(scenario, small_disk, concurrency=1)
+    assert exit_code(outcomes) == 3 and outcomes[1].decision == "FAILED"
+    assert "No space left on device" in outcomes[1].reason and "\n" not in outcomes[1].reason
+    subprocess.run(["mount", "-o", "remount,size=9m", str(small_disk)], check=True)
+    assert [one.decision for one in kill_batches.carry_out(scenario, small_disk)] == ["MERGE", "MERGE"]
+    assert set(kill_batches.spent(small_disk).values()) == {1}
+    entered = kill_batches.rows(small_disk / "workspaces")
+    ledger.rebuild(small_disk / "workspaces")
+    assert kill_batches.rows(small_disk / "workspaces") == entered
 
 
 def test_exit_codes() -> None:
