@@ -89,7 +89,9 @@ def run(
         Path | None, typer.Option(metavar="FILE", help="A batch: a YAML list of ops, each with settings of its own.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest batch, with these settings.")] = False,
-    concurrency: Annotated[int, typer.Option(metavar="N", min=1, help="Of a batch: as many ops at once.")] = 8,
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a batch: as many ops at once. [default: 8]")
+    ] = None,
     judges: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Of a batch: as many judges. [default: one a GPU]")
     ] = None,
@@ -136,6 +138,8 @@ def run(
         raise UsageError("--op is one run, --ops or --ops-file a batch, --resume goes on with one: give one of them")
     if batch and dry_run:
         raise UsageError("--dry-run prints the first prompt of one op: give --op NAME")
+    if not batch and (concurrency is not None or judges is not None or quiet):
+        raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent, "model": model},
         "loop": {
@@ -148,7 +152,7 @@ def run(
     }
     if op is not None:
         raise typer.Exit(_run(op, _settings(config, override, given), workspaces, dry_run=dry_run, as_json=json))
-    chosen = _Batch(ops, ops_file, resume, concurrency, judges, quiet, json)
+    chosen = _Batch(ops, ops_file, resume, concurrency or 8, judges, quiet, json)
     raise typer.Exit(_batch(chosen, lambda own: _settings(config, override, given, own), workspaces))
 
 
