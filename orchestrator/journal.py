@@ -17,7 +17,7 @@ from orchestrator.records import Attempt, Judging, Reply, Run
 from orchestrator.tree import os_errors
 from orchestrator.watch import Silent
 
-_LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|key|ghp|gho|hf)[-_][A-Za-z0-9_-]{16,}|(?<=Bearer )\S+")
+_LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|ghp|gho|hf)[-_][A-Za-z0-9_-]{16,}|(?<=Bearer )\S+")
 
 
 class Journal:

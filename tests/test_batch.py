@@ -148,8 +148,8 @@ def test_a_refused_key_stops_all_ops_with_one_message(
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         scenario = kill_batches.Scenario(tmp_path / "ops", 4)
         with pytest.raises(AgentUnusable, match="refused the key in OPENAI_API_KEY"):
-            kill_batches.carry_out(scenario, place, ("agent.name=openai", "agent.model=m"), concurrency=1)
-        assert len(server.asked) == 1
+            kill_batches.carry_out(scenario, place, ("agent.name=openai", "agent.model=m"), concurrency=3)
+        assert 1 <= len(server.asked) <= 3, "those under way, and no more"
 
 
 def test_a_provider_that_limits_the_rate_is_waited_for(
@@ -268,12 +268,12 @@ def test_a_batch_that_is_worked_on_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_no_secret_is_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-no-known-form")
+    monkeypatch.setenv("OPENAI_API_KEY", "of.no.known.form")
     journal = Journal(tmp_path / "log.jsonl", "batch")
-    said = 'HTTP 400: "a-key-of-no-known-form", sk-ant-0123456789abcdef0123, Authorization: Bearer xyz123'
+    said = 'HTTP 400: "of.no.known.form", sk-ant-0123456789abcdef0123, Authorization: Bearer xyz123'
     journal.event("op_ended", op="rmsnorm", reason=said)
     text = (tmp_path / "log.jsonl").read_text()
-    assert not [part for part in ("a-key-of-no-known-form", "sk-ant-0123", "xyz123") if part in text]
+    assert not [part for part in ("of.no.known.form", "sk-ant-0123", "xyz123") if part in text]
     assert json.loads(text)["op"] == "rmsnorm"
 
 
