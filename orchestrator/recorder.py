@@ -92,15 +92,16 @@ class Recorder:
         try:
             yield
         except OrchestratorError as error:
-            self.run = replace(self.run, error=str(error))
+            self._ended_by(str(error))
             raise
         except BaseException as error:  # an interrupt, or a bug of ours: recorded, never swallowed
-            self.run = replace(
-                self.run, error=f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            )
+            self._ended_by(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             raise
-        finally:
-            self._save()
+
+    def _ended_by(self, error: str) -> None:
+        """Only here is the record written after its last step: the ledger must not know less of a run that is over."""
+        self.run = replace(self.run, error=error)
+        self._save()
 
     def asked(self, prompt: Prompt, stage: str, round_: int) -> Path:
         """Keep the prompt of the next attempt, before it is sent; returns the attempt's folder."""
