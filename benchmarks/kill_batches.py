@@ -3,8 +3,8 @@
     python benchmarks/kill_batches.py [--kills 200] [--ops 4] [--seed N]
 
 Carries out a small batch with recorded replies and scripted verdicts (what is tried is the record, not the judge), in
-a process of its own. It is killed with SIGKILL before one of its writes, renames or git commands, spread over all of
-them, or after a random time; every third time it is killed once more while it goes on. Then it is taken up and ends.
+a process of its own. It is killed with SIGKILL before one of its writes, renames, git commands or SQL statements, spread over
+all of them, or after a random time; every third time it is killed once more while it goes on. Then it is taken up and ends.
 Prints PASS when each time
 
 * git holds the commits of an undisturbed batch, no more and no fewer, with the same files;
@@ -30,6 +30,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import yaml
 from rich.console import Console
@@ -147,11 +148,19 @@ def in_a_process(scenario: Scenario, place: Path, on_step: Callable[[], None] = 
     if pid:
         return pid
     try:
-        sys.addaudithook(lambda event, args: on_step() if _is_step(event, args) else None)
+        sys.addaudithook(lambda event, args: _heard(event, args, on_step))
         carry_out(scenario, place)
         os._exit(0)
     finally:
         os._exit(1)
+
+
+def _heard(event: str, args: tuple[Any, ...], on_step: Callable[[], None]) -> None:
+    """What Python is about to do; SQLite tells of its statements itself."""
+    if event == "sqlite3.connect/handle":
+        args[0].set_trace_callback(lambda statement: on_step())
+    elif _is_step(event, args):
+        on_step()
 
 
 def _is_step(event: str, args: tuple[object, ...]) -> bool:
