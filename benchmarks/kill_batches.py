@@ -3,9 +3,9 @@
     python benchmarks/kill_batches.py [--kills 200] [--ops 4] [--seed N]
 
 Carries out a small batch with recorded replies and scripted verdicts (what is tried is the record, not the judge), in
-a process of its own. It is killed with SIGKILL before one of its writes, renames, git commands or SQL statements, spread over
-all of them, or after a random time; every third time it is killed once more while it goes on. Then it is taken up and ends.
-Prints PASS when each time
+a process of its own. It is killed with SIGKILL before one of its writes, renames, git commands or SQL statements,
+spread over all of them, or after a random time; every third time it is killed once more while it goes on. Then it is
+taken up and ends. Prints PASS when each time
 
 * git holds the commits of an undisturbed batch, no more and no fewer, with the same files;
 * the ledger holds the rows of an undisturbed batch, and is what `ledger rebuild` makes of git and the run folders;
@@ -21,10 +21,12 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -148,19 +150,25 @@ def in_a_process(scenario: Scenario, place: Path, on_step: Callable[[], None] = 
     if pid:
         return pid
     try:
-        sys.addaudithook(lambda event, args: _heard(event, args, on_step))
+        sys.addaudithook(lambda event, args: on_step() if _is_step(event, args) else None)
+        _trace_sql(on_step)
         carry_out(scenario, place)
         os._exit(0)
     finally:
+        traceback.print_exc()
         os._exit(1)
 
 
-def _heard(event: str, args: tuple[Any, ...], on_step: Callable[[], None]) -> None:
-    """What Python is about to do; SQLite tells of its statements itself."""
-    if event == "sqlite3.connect/handle":
-        args[0].set_trace_callback(lambda statement: on_step())
-    elif _is_step(event, args):
-        on_step()
+def _trace_sql(on_step: Callable[[], None]) -> None:
+    """Python has no audit event for a statement; SQLite tells of it itself."""
+    connect = sqlite3.connect
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(lambda statement: on_step())
+        return connection
+
+    sqlite3.connect = traced  # type: ignore[assignment]
 
 
 def _is_step(event: str, args: tuple[object, ...]) -> bool:
