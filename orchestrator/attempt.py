@@ -16,13 +16,14 @@ from orchestrator.config import JudgeSettings
 from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
-from orchestrator.records import Finding, Job, Judging, Reply, Report, Status
+from orchestrator.records import Finding, Job, Judging, Reply, Report, Status, from_json
 from orchestrator.text import printable
 from orchestrator.workspace import RunBranch, attempt_folder
 
 # Writes the op's own files and the one kernel into a new folder: (folder, kernel's name, its bytes).
 Export: TypeAlias = Callable[[Path, str, bytes], None]
 
+REPORT = "report.json"  # in the attempt's folder; whole or not there
 _QUOTED = 500  # characters of a finding's message or a note
 _CUT_OFF = (
     "the reply was cut off at its limit of tokens: answer with less text around the code, or raise agent.max_tokens"
@@ -40,12 +41,17 @@ class Judged:
 async def judge_reply(
     answer: Reply, op: Op, branch: RunBranch, executor: Executor, settings: JudgeSettings, folder: Path
 ) -> Judged:
-    """The verdict on a model's reply. `folder` is the attempt's; the judge's job folder is made in it."""
+    """The verdict on a model's reply. `folder` is the attempt's; the judge's job folder is made in it.
+
+    A verdict that is kept there already, of a run that was killed, is the verdict.
+    """
     kernel_name = op.spec.kernel_name
     with attempt_folder(branch.files) as place:
         written = tree.write_reply_files(place, reply.files(answer.text, kernel_name, op.spec.function))
         touched = (*written, *guard.touched(branch.files, place, kernel_name))
         kernel = tree.read_kernel(place, kernel_name)
+    if (kept := folder / REPORT).is_file():
+        return Judged(from_json(Report, kept.read_bytes()), kernel)
     if touched:
         report = Report.rejected(touched)
     elif kernel is None:

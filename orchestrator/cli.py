@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,15 +21,20 @@ from orchestrator import __version__
 from orchestrator.errors import OrchestratorError, UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.batch import Agents, Work
     from orchestrator.bench import Benched
     from orchestrator.config import Settings
     from orchestrator.finish import Ended
     from orchestrator.ops import Op
+    from orchestrator.outcome import Outcome
+    from orchestrator.plan import Plan
+    from orchestrator.progress import Progress
     from orchestrator.records import OpCheck, Run
     from orchestrator.redteam.entries import Entry
     from orchestrator.redteam.score import Score
     from orchestrator.terminal import Terminal
     from orchestrator.verify import KernelFile, Verified
+    from orchestrator.watch import Watch
 
 app = typer.Typer(
     add_completion=False,
@@ -74,6 +82,20 @@ def run(
     op: Annotated[
         str | None, typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them.")
     ] = None,
+    ops: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="A batch: ops by commas, or all. Unattended, to the end.")
+    ] = None,
+    ops_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A batch: a YAML list of ops, each with settings of its own.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest batch, with these settings.")] = False,
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a batch: as many ops at once. [default: 8]")
+    ] = None,
+    judges: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a batch: as many judges. [default: one a GPU]")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Of a batch: print the table at the end only.")] = False,
     agent: _Agent = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
@@ -107,8 +129,17 @@ def run(
     if version:
         typer.echo(f"orchestrator {__version__}")
         return
-    if op is None:
-        raise UsageError("nothing to do: give --op NAME; `python -m orchestrator ops` lists the ops")
+    batch = ops is not None or ops_file is not None or resume
+    if op is None and not batch:
+        raise UsageError(
+            "nothing to do: give --op NAME, or --ops NAMES for a batch; `python -m orchestrator ops` lists the ops"
+        )
+    if (op is not None) + (ops is not None) + (ops_file is not None) > 1 or (op is not None and resume):
+        raise UsageError("--op is one run, --ops or --ops-file a batch, --resume goes on with one: give one of them")
+    if batch and dry_run:
+        raise UsageError("--dry-run prints the first prompt of one op: give --op NAME")
+    if not batch and (concurrency is not None or judges is not None or quiet):
+        raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent, "model": model},
         "loop": {
@@ -119,7 +150,10 @@ def run(
         "judge": {"device": device, "quick": quick, "seed": seed, "require_sandbox": require_sandbox or None},
         "measure": {"require_idle": require_idle or None},
     }
-    raise typer.Exit(_run(op, _settings(config, override, given), workspaces, dry_run=dry_run, as_json=json))
+    if op is not None:
+        raise typer.Exit(_run(op, _settings(config, override, given), workspaces, dry_run=dry_run, as_json=json))
+    chosen = _Batch(ops, ops_file, resume, concurrency or 8, judges, quiet, json)
+    raise typer.Exit(_batch(chosen, lambda own: _settings(config, override, given, own), workspaces))
 
 
 @app.command("verify")
@@ -262,6 +296,25 @@ def audit_files(
     raise typer.Exit(_audit(path, op, settings, sarif, as_json=json))
 
 
+ledger_app = typer.Typer(rich_markup_mode=None, subcommand_metavar="COMMAND [ARGS]...", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger", help="The index over all runs; `ledger rebuild` makes it again.")
+
+
+@ledger_app.command("rebuild")
+def rebuild_ledger(workspaces: _Workspaces = Path("workspaces")) -> None:
+    """Make the ledger again from git and the run folders, which are the truth.
+
+    Exit code 0 when every run could be read, 1 when one could not.
+    """
+    from orchestrator import ledger
+
+    made = ledger.rebuild(workspaces)
+    typer.echo(f"{workspaces / ledger.NAME}: {made.runs} runs")
+    for line in made.unreadable:
+        typer.echo(f"left out: {line}", err=True)
+    raise typer.Exit(int(bool(made.unreadable)))
+
+
 ops_app = typer.Typer(rich_markup_mode=None, subcommand_metavar="COMMAND [ARGS]...")
 app.add_typer(ops_app, name="ops")
 
@@ -336,13 +389,19 @@ def _ops_root() -> Path:
     return resources.shipped("configs") / "ops"
 
 
-def _settings(config: Path | None, override: list[str] | None, given: dict[str, dict[str, Any]]) -> Settings:
+def _settings(
+    config: Path | None,
+    override: list[str] | None,
+    given: dict[str, dict[str, Any]],
+    own: dict[str, Any] | None = None,
+) -> Settings:
+    """The settings of a command; `own` are those of one op of a batch, which outrank the rest."""
     from orchestrator import config as configuration
 
     flags = {
         section: {key: value for key, value in values.items() if value is not None} for section, values in given.items()
     }
-    return configuration.load(config, tuple(override or ()), flags)
+    return configuration.load(config, tuple(override or ()), configuration.merged([flags, own or {}]))
 
 
 def _run(name: str, settings: Settings, workspaces: Path, *, dry_run: bool, as_json: bool) -> int:
@@ -371,6 +430,7 @@ def _run(name: str, settings: Settings, workspaces: Path, *, dry_run: bool, as_j
 async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
     from orchestrator import opcheck
     from orchestrator.agents.choose import choose
+    from orchestrator.asking import Asking, Purse
     from orchestrator.executors.local import LocalExecutor
     from orchestrator.loop import run_op
 
@@ -385,9 +445,106 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
     executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
     try:
         terminal.say(await opcheck.require(op, executor, settings.judge))
-        return await run_op(op, agent, executor, settings, workspaces, terminal)
+        asking = Asking(agent, (Purse("op", settings.budget.op),))
+        with _entered(workspaces, terminal) as watch:
+            return await run_op(op, asking, executor, settings, workspaces, watch)
     finally:
         await executor.close()
+
+
+@contextmanager
+def _entered(workspaces: Path, watch: Watch) -> Iterator[Watch]:
+    """The watcher, and beside it the one that enters the run into the ledger."""
+    from orchestrator.ledger import Entering, Ledger
+    from orchestrator.watch import Several
+
+    index = Ledger(workspaces)
+    try:
+        yield Several(Entering(index), watch)
+    finally:
+        index.close()
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """What the command line says of a batch."""
+
+    ops: str | None
+    file: Path | None
+    resume: bool
+    concurrency: int
+    judges: int | None
+    quiet: bool
+    as_json: bool
+
+
+def _batch(asked: _Batch, settings: Callable[[dict[str, Any]], Settings], workspaces: Path) -> int:
+    from rich.console import Console
+
+    from orchestrator import batch, ops, outcome, plan, records
+    from orchestrator.progress import Progress
+
+    settings({})  # what is wrong for all ops is said before the ops are looked at
+    todo = _plan(asked, workspaces)
+    work = [batch.Work(one, ops.load(one.op, _ops_root()), settings(one.wanted.settings)) for one in todo.ops]
+    progress = Progress(Console(stderr=asked.as_json), quiet=asked.quiet)
+    agents = batch.Agents(progress.say)
+    batch.check(work, agents, workspaces)
+    try:
+        outcomes = asyncio.run(_batch_on(asked, todo, work, agents, workspaces, progress))
+    except KeyboardInterrupt:
+        progress.close()
+        typer.echo(f"interrupted; --resume goes on with {todo.id}", err=True)
+        return 130
+    finally:
+        progress.close()
+    progress.table(outcomes)
+    if asked.as_json:
+        typer.echo(records.to_json(outcomes))
+    progress.say(f"log: {todo.folder(workspaces) / plan.LOG}")
+    return outcome.exit_code(outcomes)
+
+
+def _plan(asked: _Batch, workspaces: Path) -> Plan:
+    """The batch that is asked for; one that goes on must be of the ops that are named, if any are."""
+    from orchestrator import ops, plan
+
+    known, wanted = ops.names(_ops_root()), None
+    if asked.ops is not None:
+        wanted = plan.named(asked.ops, known)
+    elif asked.file is not None:
+        wanted = plan.read(asked.file, known)
+    if not asked.resume:
+        assert wanted is not None
+        return plan.new(wanted)
+    newest = plan.newest(workspaces)
+    if wanted is not None and wanted != tuple(one.wanted for one in newest.ops):
+        names = ", ".join(one.op for one in newest.ops)
+        raise UsageError(f"--resume goes on with {newest.id}, which is of {names}: leave the ops out, or --resume")
+    return newest
+
+
+async def _batch_on(
+    asked: _Batch, todo: Plan, work: list[Work], agents: Agents, workspaces: Path, progress: Progress
+) -> tuple[Outcome, ...]:
+    from orchestrator import plan
+    from orchestrator.batch import Batch
+    from orchestrator.executors import pool
+    from orchestrator.journal import Journal
+    from orchestrator.ledger import Ledger
+
+    index = Ledger(workspaces)
+    judges = pool.local(asked.judges, work[0].settings.judge.device, workspaces)
+    try:
+        if not asked.resume:
+            plan.keep(todo, workspaces)
+        with plan.held(todo, workspaces):
+            journal = Journal(todo.folder(workspaces) / plan.LOG, todo.id)
+            batch = Batch(todo, work, agents, judges, workspaces, index, progress, journal)
+            return await batch.run(asked.concurrency)
+    finally:
+        await judges.close()
+        index.close()
 
 
 def _verify(names: list[str], op_name: str, settings: Settings, scripts: Path | None, *, as_json: bool) -> int:
@@ -606,7 +763,8 @@ async def _measure_on(ended: Ended, settings: Settings, workspaces: Path, termin
 
     executor = LocalExecutor(settings.judge.device, workspaces / "judge.log")
     try:
-        return await finish.measure(ended, executor, settings, terminal)
+        with _entered(workspaces, terminal) as watch:
+            return await finish.measure(ended, executor, settings, watch)
     finally:
         await executor.close()
 
@@ -618,7 +776,8 @@ def _adopt(run_id: str, reason: str, workspaces: Path) -> int:
     from orchestrator.terminal import Terminal
 
     ended = finish.find(run_id, workspaces, _load_op)
-    return finish.adopt(ended, reason, Terminal(Console())).exit_code
+    with _entered(workspaces, Terminal(Console())) as watch:
+        return finish.adopt(ended, reason, watch).exit_code
 
 
 def _load_op(name: str) -> Op:

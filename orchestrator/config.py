@@ -7,7 +7,9 @@ are errors, with the nearest known name.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -56,10 +58,15 @@ class AgentSettings(_Section):
     max_tries: Annotated[int, Field(ge=1)] = 6
     prices: Path | None = None
     inbox_timeout_s: float | None = None
+    batch_wait_s: Annotated[float, Field(gt=0)] = 21600
 
     def options(self) -> AgentOptions:
-        """What the agents' own module takes: all of these but the name."""
-        return AgentOptions(**self.model_dump(exclude={"name"}))
+        """What the agents' own module takes."""
+        return AgentOptions(**self.model_dump(exclude={"name", "batch_wait_s"}))
+
+    def patient_options(self) -> AgentOptions:
+        """The same in a batch, where an op waits until its provider is there again."""
+        return replace(self.options(), max_tries=sys.maxsize, wait_s=self.batch_wait_s)
 
 
 class JudgeSettings(_Section):
@@ -83,6 +90,22 @@ class MeasureSettings(_Section):
     without: tuple[str, ...] = ()
 
 
+class Budget(_Section):
+    """What may be spent. None: as much as it takes."""
+
+    rounds: Annotated[int | None, Field(ge=1)] = None
+    tokens: Annotated[int | None, Field(ge=1)] = None
+    usd: Annotated[float | None, Field(gt=0)] = None
+    wall_s: Annotated[float | None, Field(gt=0)] = None
+
+
+class BudgetSettings(_Section):
+    """What one op may spend, and what a batch may in all."""
+
+    op: Budget = Budget()
+    batch: Budget = Budget()
+
+
 class Settings(BaseSettings):
     """One run's settings, resolved."""
 
@@ -94,12 +117,13 @@ class Settings(BaseSettings):
     agent: AgentSettings = AgentSettings()
     judge: JudgeSettings = JudgeSettings()
     measure: MeasureSettings = MeasureSettings()
+    budget: BudgetSettings = BudgetSettings()
     decision: Thresholds = Thresholds()
 
 
 def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:
     """The resolved settings. `overrides` are "section.key=value" texts; `flags`, a nested mapping, outranks all."""
-    given = _merged([_override(text) for text in overrides] + ([flags] if flags else []))
+    given = merged([_override(text) for text in overrides] + ([flags] if flags else []))
     defaults = resources.shipped("configs") / "default.yaml"
     layers = [_read(path) for path in (file, defaults) if path is not None]
 
@@ -139,13 +163,13 @@ def _override(text: str) -> dict[str, Any]:
     return dict(parsed)
 
 
-def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
+def merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
     """Nested mappings laid over each other, the later ones on top."""
     result: dict[str, Any] = {}
     for layer in layers:
         for key, value in layer.items():
             both = isinstance(value, dict) and isinstance(result.get(key), dict)
-            result[key] = _merged([result[key], value]) if both else value
+            result[key] = merged([result[key], value]) if both else value
     return result
 
 

@@ -4,6 +4,8 @@ What a *candidate* does wrong is data (a `records.Status`), never one of these. 
 
     OrchestratorError            one line for the person, an exit code
     ├── UsageError        (2)    what was given, what is allowed, what to do
+    │   └── AgentUnusable        no op could be answered: a wrong key, an unknown model
+    ├── BudgetSpent       (1)    a limit that the person set forbids the next call
     └── Infrastructure    (3)    something of ours failed; says what to do about it
         ├── AgentError           a model or its provider did not answer
         ├── WorkspaceError       git or the file system refused
@@ -25,6 +27,16 @@ class UsageError(OrchestratorError):
     """The command line, a configuration file or an op folder asks for something that cannot be."""
 
     exit_code = 2
+
+
+class AgentUnusable(UsageError):
+    """The agent's configuration cannot work, for whatever it is asked."""
+
+
+class BudgetSpent(OrchestratorError):
+    """A limit of rounds, tokens, money or time forbids the next call. What was not done because of it is listed."""
+
+    exit_code = 1
 
 
 class InfrastructureError(OrchestratorError):

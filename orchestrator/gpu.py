@@ -53,6 +53,13 @@ def devices() -> tuple[Device, ...]:
         return ()
 
 
+def visible() -> tuple[str, ...]:
+    """What CUDA_VISIBLE_DEVICES can say to choose one of the GPUs that this process may use; none without NVML."""
+    if (chosen := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return tuple(name.strip() for name in chosen.split(",") if name.strip() not in ("", "-1"))
+    return tuple(str(index) for index in range(_nvidia_count()))
+
+
 def driver_problem() -> str:
     """Why NVML cannot be asked, in its words; "" where it can."""
     try:

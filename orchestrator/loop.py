@@ -11,6 +11,7 @@ from orchestrator.agents import Agent, Request
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.attempt import judge_reply, require_sandbox
 from orchestrator.config import Settings
+from orchestrator.errors import BudgetSpent
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
@@ -20,20 +21,29 @@ from orchestrator.settle import conclude, weighed
 from orchestrator.watch import Watch
 
 
-async def run_op(op: Op, agent: Agent, executor: Executor, settings: Settings, workspaces: Path, watch: Watch) -> Run:
+async def run_op(
+    op: Op,
+    agent: Agent,
+    executor: Executor,
+    settings: Settings,
+    workspaces: Path,
+    watch: Watch,
+    run_id: str | None = None,
+) -> Run:
     """Run the loop on one op, stage after stage, until the decision is not to rework; returns the run's record.
 
+    A run_id that was begun before goes on from its last completed step: what is kept of it is taken as it is.
     Raises OrchestratorError when our own machinery fails or the settings cannot work; the record says so too.
     """
     judging = await executor.start()
     if settings.judge.require_sandbox:
         require_sandbox(judging)
-    recorder = Recorder.open(op, agent.name, settings, workspaces, judging, watch)
+    recorder = Recorder.open(op, agent.name, settings, workspaces, judging, watch, run_id)
     with recorder.recording():
         for rung, stage in enumerate(settings.loop.stages, 1):
             try:
                 await _stage(stage, op, agent, executor, settings, recorder, judging)
-            except RepliesExhausted as exhausted:
+            except (RepliesExhausted, BudgetSpent) as exhausted:
                 if recorder.run.best is None:
                     raise
                 recorder.remark(f"It ended with the best kernel so far: {exhausted}")
@@ -59,7 +69,7 @@ async def _stage(
         reply = await agent.propose(Request(prompt, stage, round_, folder))
         recorder.answered(reply, folder)
         judged = await judge_reply(reply, op, recorder.branch, executor, settings.judge, folder)
-        recorder.judged(stage, round_, prompt, reply, judged, folder)
+        recorder.judged(stage, round_, reply, judged, folder)
         if judged.report.passed:
             return
         prompt = prompts.repair(prompt, reply, judged.report, round_)

@@ -16,9 +16,11 @@ from orchestrator.config import Settings
 from orchestrator.executors import Executor
 from orchestrator.measured import Baseline, Measured, MeasureJob
 from orchestrator.ops import Op
-from orchestrator.records import to_json
-from orchestrator.tree import lay_out, os_errors
+from orchestrator.records import from_json, to_json
+from orchestrator.tree import lay_out, os_errors, write_whole
 
+MEASURED = "measured.json"  # last to be written: where it is, the measurement is whole
+_GENERATED = "inductor"
 _CHAMPION, _BEST = "champion", "best"  # folders of their kernels, in the job's folder
 
 
@@ -44,8 +46,11 @@ async def measure_kernel(
 ) -> Measured:
     """Time a kernel that has passed: all of the op's shapes, or with some dtypes only and without its curve.
 
-    `folder` is where its job folder is made, and where the evidence is kept.
+    `folder` is where its job folder is made, and where the evidence is kept; what a killed run has measured there is
+    not measured again.
     """
+    if (folder / MEASURED).is_file():
+        return kept(folder)
     job_folder = folder / "job"
     export(job_folder, op.spec.kernel_name, kernel)
     for name, rival in ((_CHAMPION, rivals.champion), (_BEST, rivals.best)):
@@ -62,10 +67,17 @@ async def measure_kernel(
 def keep(measured: Measured, folder: Path) -> None:
     """measured.json, and the kernels that torch.compile generated in inductor/."""
     with os_errors(f"write into {folder}"):
-        (folder / "measured.json").write_text(to_json(replace(measured, generated={})), encoding="utf-8")
         for name, text in measured.generated.items():
-            (folder / "inductor").mkdir(exist_ok=True)
-            (folder / "inductor" / name).write_text(text, encoding="utf-8")
+            (folder / _GENERATED).mkdir(exist_ok=True)
+            (folder / _GENERATED / name).write_text(text, encoding="utf-8")
+    write_whole(folder / MEASURED, to_json(replace(measured, generated={})))
+
+
+def kept(folder: Path) -> Measured:
+    """What `keep` left there."""
+    with os_errors(f"read {folder}"):
+        generated = {path.name: path.read_text(encoding="utf-8") for path in sorted((folder / _GENERATED).glob("*"))}
+        return replace(from_json(Measured, (folder / MEASURED).read_bytes()), generated=generated)
 
 
 def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJob:

@@ -2,29 +2,35 @@
 
 One place that records, so that the loop holds none of it. After every step the record on disk is complete and
 readable, also when the next step never comes.
+
+A run that was killed is taken up by running its steps again: what the run folder and the branch hold of a step is taken
+as it is, and from the first step that they do not hold on, all is new.
 """
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, decision, prompts, repro, weigh
-from orchestrator.agents.render import prompt_sha256, render
-from orchestrator.attempt import Judged
-from orchestrator.errors import OrchestratorError, WorkspaceError
-from orchestrator.measure import Rivals
+from orchestrator import config, decision, kept, prompts, repro, weigh
+from orchestrator.agents.render import render
+from orchestrator.attempt import REPORT, Judged
+from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
+from orchestrator.measure import MEASURED, Rivals
 from orchestrator.measured import Measured
 from orchestrator.ops import Op
-from orchestrator.records import Attempt, Judging, Prompt, Reply, Report, Run, Status, Verdict, to_json
+from orchestrator.records import Attempt, Judging, Prompt, Reply, Report, Run, Status, Verdict, from_json, to_json
+from orchestrator.tree import remove_tree, write_whole
 from orchestrator.watch import Watch
 from orchestrator.workspace import RunBranch, Workspace
+
+RUN, ENVIRONMENT, DECISION, MEASUREMENTS = "run.json", "environment.json", "DECISION.md", "measurements"
 
 
 class Recorder:
@@ -40,20 +46,32 @@ class Recorder:
         self._measured: Measured | None = None
         self._rivals: Rivals | None = None
         self._begun = time.monotonic()
+        self._past: deque[tuple[str, str]] = deque()  # commits of a killed run that are still to be met again
+        self._commit = branch.baseline  # the newest of this run's that is ours now
+        self._folders: Counter[str] = Counter()  # handed out, by kind
 
     @classmethod
     def open(
-        cls, op: Op, agent: str, settings: config.Settings, workspaces: Path, judging: Judging, watch: Watch
+        cls,
+        op: Op,
+        agent: str,
+        settings: config.Settings,
+        workspaces: Path,
+        judging: Judging,
+        watch: Watch,
+        run_id: str | None = None,
     ) -> Recorder:
-        """Commit the baseline, make the run's branch and folder."""
-        now = datetime.now(UTC)
-        run_id = f"{op.name}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-        branch = Workspace.open(workspaces, op.name).start_run(op.workspace_files(), run_id)
-        run = Run(run_id, op.name, branch.name, branch.baseline, now.isoformat(timespec="seconds"), agent)
-        recorder = cls(workspaces / "runs" / run_id, branch, run, op, judging, watch)
+        """Commit the baseline, make the run's branch and folder, or take up those of a run that was begun."""
+        run_id = run_id or new_id(op.name)
+        branch = _branch(Workspace.open(workspaces, op.name), run_id, op)
+        folder = workspaces / "runs" / run_id
+        run = Run(run_id, op.name, branch.name, branch.baseline, _started(folder), agent)
+        recorder = cls(folder, branch, run, op, judging, watch)
+        recorder._past.extend(branch.history())
         with _disk_errors():
-            recorder.folder.mkdir(parents=True)
-            recorder._write("config.yaml", config.dump(settings))
+            folder.mkdir(parents=True, exist_ok=True)
+        recorder._write("config.yaml", config.dump(settings))
+        recorder._write(ENVIRONMENT, to_json(judging))
         recorder._save()
         watch.run_started(run, recorder.folder, judging)
         return recorder
@@ -62,6 +80,9 @@ class Recorder:
     def reopen(cls, folder: Path, branch: RunBranch, run: Run, op: Op, judging: Judging, watch: Watch) -> Recorder:
         """Take up a run that has ended; what ended it is history."""
         recorder = cls(folder, branch, replace(run, error="", verdict=None), op, judging, watch)
+        recorder._commit = branch.workspace.tip(branch.name)
+        recorder._folders.update({path.name: len(list(path.iterdir())) for path in folder.iterdir() if path.is_dir()})
+        recorder._write(ENVIRONMENT, to_json(judging))
         watch.run_started(run, folder, judging)
         return recorder
 
@@ -71,37 +92,41 @@ class Recorder:
         try:
             yield
         except OrchestratorError as error:
-            self.run = replace(self.run, error=str(error))
+            self._ended_by(str(error))
             raise
         except BaseException as error:  # an interrupt, or a bug of ours: recorded, never swallowed
-            self.run = replace(
-                self.run, error=f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            )
+            self._ended_by(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             raise
-        finally:
-            self._save()
+
+    def _ended_by(self, error: str) -> None:
+        """Only here is the record written after its last step: the ledger must not know less of a run that is over."""
+        self.run = replace(self.run, error=error)
+        self._save()
 
     def asked(self, prompt: Prompt, stage: str, round_: int) -> Path:
         """Keep the prompt of the next attempt, before it is sent; returns the attempt's folder."""
         folder = self.folder / "attempts" / f"{len(self.run.attempts) + 1:02}-{stage}-{round_}"
         with _disk_errors():
-            folder.mkdir(parents=True)
-            (folder / "prompt.md").write_text(render(prompt), encoding="utf-8")
+            folder.mkdir(parents=True, exist_ok=True)
+        if not kept.has_reply(folder):
+            write_whole(folder / kept.PROMPT, render(prompt))
+        if not (folder / REPORT).is_file():
+            remove_tree(folder / "job")  # of a verdict that was cut short
         self._watch.asking(stage, round_)
         return folder
 
     def answered(self, reply: Reply, folder: Path) -> None:
         """Keep the raw reply, before anything is made of it."""
-        with _disk_errors():
-            (folder / "reply.md").write_text(reply.text, encoding="utf-8", errors="surrogatepass")
-            (folder / "usage.json").write_text(json.dumps(asdict(reply.usage) | {"model": reply.model}, indent=2))
+        if not kept.has_reply(folder):
+            kept.keep(reply, folder)
         self._watch.judging(reply)
 
-    def judged(self, stage: str, round_: int, prompt: Prompt, reply: Reply, judged: Judged, folder: Path) -> Attempt:
-        """Keep the verdict: a commit on the run's branch, the report, the run's record."""
+    def judged(self, stage: str, round_: int, reply: Reply, judged: Judged, folder: Path) -> Attempt:
+        """Keep the verdict: the report, a commit on the run's branch, the run's record."""
         report = judged.report
         number = len(self.run.attempts) + 1
-        digest = prompt_sha256(prompt)
+        digest = kept.prompt_sha256(folder)
+        self._keep_report(judged, folder)
         trailers = {
             "Status": report.status,
             "Round": str(round_),
@@ -111,13 +136,9 @@ class Recorder:
             "Prompt-Sha256": digest,
         }
         subject = f"attempt {number} ({stage}, round {round_}): {report.status}"
-        commit = self.branch.commit_attempt(self._op.spec.kernel_name, judged.kernel, subject, trailers)
+        name = self._op.spec.kernel_name
+        commit = self._committed(subject, lambda: self.branch.commit_attempt(name, judged.kernel, subject, trailers))
         attempt = Attempt(number, stage, round_, self.run.agent, reply.model, digest, report, reply.usage, commit)
-        with _disk_errors():
-            (folder / "report.json").write_text(to_json(report), encoding="utf-8")
-            (folder / "report.md").write_text(prompts.render_report(report), encoding="utf-8")
-            if judged.kernel is not None and (script := repro.script(self._op, judged.kernel, report)):
-                (folder / "repro.py").write_text(script, encoding="utf-8", newline="")
         best = number if report.passed and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._save()
@@ -126,10 +147,10 @@ class Recorder:
 
     def new_folder(self, kind: str) -> Path:
         """The next folder of its kind in the run's folder, made."""
+        self._folders[kind] += 1
+        folder = self.folder / kind / f"{self._folders[kind]:02}"
         with _disk_errors():
-            number = len(list((self.folder / kind).glob("*"))) + 1
-            folder = self.folder / kind / f"{number:02}"
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def rejudged(self, report: Report) -> None:
@@ -154,10 +175,22 @@ class Recorder:
         newest = run.attempts[-1]
         return newest.number if newest.report.passed and newest.number != run.best else None
 
-    def rivals(self, challenger: int) -> Rivals:
-        """What that attempt is measured against: the op's champion now, and the run's best if it is another."""
+    def measures(self, challenger: int) -> tuple[Path, Rivals]:
+        """The folder of that attempt's measurement, and what it is measured against, which is kept there before."""
+        folder = self.new_folder(MEASUREMENTS)
+        if (folder / MEASURED).is_file():
+            return folder, self.rivals(challenger, kept.against(folder).main)
+        remove_tree(folder / "job")  # of a measurement that was cut short
+        rivals = self.rivals(challenger)
+        kept.keep_against(kept.Against(challenger, rivals.main), folder)
+        return folder, rivals
+
+    def rivals(self, challenger: int, main: str = "") -> Rivals:
+        """What that attempt is measured against: the op's champion now, or at that commit, and the run's best if it is
+        another.
+        """
         space = self.branch.workspace
-        main = space.tip("main")
+        main = main or space.tip("main")
         best = None if self.run.best in (None, challenger) else self.best_kernel()
         return Rivals(space.read_at(self._op.spec.kernel_name, main), main, best)
 
@@ -173,6 +206,7 @@ class Recorder:
         It is the best from then on if it is the first or beats the best beyond the noise; else it is discarded. A
         kernel that was convicted while it was timed has not passed.
         """
+        self._watch.measured(self._folders[MEASUREMENTS], challenger, measured)
         reason = weigh.fault(measured)
         if measured.status is not Status.PASSED:
             self._convict(challenger, measured)
@@ -222,15 +256,16 @@ class Recorder:
         """The kernel becomes the champion, unless another has become it since this one was measured."""
         assert self.run.verdict is not None
         message = f"merge {self.branch.name}: {self.run.verdict.reason}"
-        self.branch.merge(message, None if self._rivals is None else self._rivals.main)
+        main = None if self._rivals is None else self._rivals.main
+        self._watch.merged(self.run, self.branch.merge_commit() or self.branch.merge(message, main))
 
     def concluded(self, verdict: Verdict) -> None:
         """Keep the decision: DECISION.md on the branch, beside the best kernel, and in the run's folder."""
         self.run = replace(self.run, verdict=verdict, seconds=round(time.monotonic() - self._begun, 2))
         self._put_best_back()
-        text = self._decision()
-        self.branch.commit_file("DECISION.md", text.encode(), f"decision: {verdict.decision}")
-        self._write("DECISION.md", text)
+        subject = f"decision: {verdict.decision}"
+        self._committed(subject, lambda: self.branch.commit_file(DECISION, self._decision().encode(), subject))
+        self._write(DECISION, (self.branch.workspace.read_at(DECISION, self._commit) or b"").decode())
         self._save()
         self._watch.decided(self.run, self.folder)
 
@@ -250,23 +285,66 @@ class Recorder:
     def _put_best_back(self) -> None:
         """A branch ends with its best kernel, also when a later attempt was worse: a merge takes what stands there."""
         name = self._op.spec.kernel_name
-        if self.run.best is not None and self.branch.workspace.read(name, self.branch.name) != self.best_kernel():
-            self.branch.commit_file(name, self.best_kernel(), f"the best kernel again: attempt {self.run.best}")
+        if self.run.best is None or self.branch.workspace.read_at(name, self._commit) == self.best_kernel():
+            return
+        subject = f"the best kernel again: attempt {self.run.best}"
+        self._committed(subject, lambda: self.branch.commit_file(name, self.best_kernel(), subject))
+
+    def _committed(self, subject: str, commit: Callable[[], str]) -> str:
+        """The commit of a step: the one that a killed run has made of it, else a new one."""
+        if not self._past:
+            self._commit = commit()
+            return self._commit
+        self._commit, made = self._past.popleft()
+        if made != subject:
+            raise WorkspaceError(f"{self.branch.name} holds {made!r} where now is {subject!r}: start a new run")
+        return self._commit
+
+    def _keep_report(self, judged: Judged, folder: Path) -> None:
+        """What a person reads of a verdict, then the verdict itself: where it is, the rest is too."""
+        if (folder / REPORT).is_file():
+            return
+        write_whole(folder / "report.md", prompts.render_report(judged.report))
+        if judged.kernel is not None and (script := repro.script(self._op, judged.kernel, judged.report)):
+            write_whole(folder / "repro.py", script)
+        write_whole(folder / REPORT, to_json(judged.report))
 
     def _decision(self) -> str:
         best = None if self.run.best is None else self.run.attempts[self.run.best - 1]
         return decision.render(self.run, self._op, self._judging, best, self._measured)
 
     def _save(self) -> None:
+        if self._past:
+            return  # the record on disk knows more than we do yet
         self.run = replace(self.run, seconds=round(time.monotonic() - self._begun, 2))
-        self._write("run.json", to_json(self.run))
+        self._write(RUN, to_json(self.run))
+        self._watch.recorded(self.run)
 
     def _write(self, name: str, text: str) -> None:
-        """Whole or not at all: a killed process leaves the old file, never half of the new one."""
-        with _disk_errors():
-            partial = self.folder / f".{name}.partial"
-            partial.write_text(text, encoding="utf-8", errors="surrogatepass")
-            partial.replace(self.folder / name)
+        write_whole(self.folder / name, text)
+
+
+def new_id(op: str) -> str:
+    """The id of a run that begins now."""
+    return f"{op}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _branch(space: Workspace, run_id: str, op: Op) -> RunBranch:
+    """The run's branch, begun where there is none."""
+    files = op.workspace_files()
+    if not space.tip(f"run/{run_id}"):
+        return space.start_run(files, run_id)
+    branch = space.open_run(run_id)
+    if dict(branch.files) != files:
+        raise UsageError(f"the op {op.name} has changed since {run_id} began; start a new run")
+    return branch
+
+
+def _started(folder: Path) -> str:
+    """When the run began: now, or as its record says."""
+    if (record := folder / RUN).is_file():
+        return from_json(Run, record.read_bytes()).started
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @contextmanager

@@ -28,8 +28,8 @@ async def weighed(
     thresholds = op.spec.thresholds(settings.decision)
     recorder.fewer_rungs(left)
     if (challenger := recorder.challenger()) is not None and not judging.interpreted:
-        rivals, kernel = recorder.rivals(challenger), recorder.kernel_of(challenger)
-        folder, tell = recorder.new_folder("measurements"), recorder.measuring
+        folder, rivals = recorder.measures(challenger)
+        kernel, tell = recorder.kernel_of(challenger), recorder.measuring
         measured = await measure_kernel(kernel, rivals, op, recorder.branch.export, executor, settings, folder, tell)
         reason = recorder.measured(challenger, measured, rivals, left, thresholds.margin_floor)
     last: Attempt | None = recorder.run.attempts[-1] if recorder.run.attempts else None

@@ -14,13 +14,14 @@ from rich.table import Table
 
 from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run
 from orchestrator.text import printable
+from orchestrator.watch import Silent
 
 _SHOWN = 8  # failing cases in the terminal; the report has all
 _WIDEST = 2000  # characters of one line
 _COLOURS = {Decision.MERGE: "green", Decision.UNMEASURED: "green", Decision.REWORK: "yellow"}
 
 
-class Terminal:
+class Terminal(Silent):
     """Prints the steps of a run on a console."""
 
     def __init__(self, console: Console) -> None:

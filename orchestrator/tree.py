@@ -122,6 +122,14 @@ def _write_below(tree: Path, name: PurePosixPath, data: bytes) -> str:
     return ""
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file of ours whole or not at all: a killed process leaves the old one, never half of the new one."""
+    with os_errors(f"write {path}"):
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_bytes(text.encode("utf-8", "surrogatepass"))
+        partial.replace(path)
+
+
 def remove_tree(tree: Path) -> None:
     """Removes a folder and all below it: links themselves and not what they lead to, folders nobody may write too."""
     with os_errors(f"remove {tree}"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.measured import Measured
 from orchestrator.records import Attempt, Judging, Reply, Run
 
 
@@ -26,8 +27,17 @@ class Watch(Protocol):
     def measuring(self, text: str) -> None:
         """A passed kernel is being timed; `text` says how far it is, in one line."""
 
+    def measured(self, number: int, attempt: int, measured: Measured) -> None:
+        """That attempt was timed; `number` counts the run's measurements."""
+
     def decided(self, run: Run, folder: Path) -> None:
         """The run is over."""
+
+    def recorded(self, run: Run) -> None:
+        """The run's record on disk is this one now."""
+
+    def merged(self, run: Run, commit: str) -> None:
+        """The run's kernel is the champion, by that commit on main."""
 
 
 class Silent:
@@ -43,4 +53,53 @@ class Silent:
 
     def measuring(self, text: str) -> None: ...
 
+    def measured(self, number: int, attempt: int, measured: Measured) -> None: ...
+
     def decided(self, run: Run, folder: Path) -> None: ...
+
+    def recorded(self, run: Run) -> None: ...
+
+    def merged(self, run: Run, commit: str) -> None: ...
+
+
+class Several:
+    """Tells several watchers, in order."""
+
+    def __init__(self, *watches: Watch) -> None:
+        self._watches = watches
+
+    def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
+        for watch in self._watches:
+            watch.run_started(run, folder, judging)
+
+    def asking(self, stage: str, round_: int) -> None:
+        for watch in self._watches:
+            watch.asking(stage, round_)
+
+    def judging(self, reply: Reply) -> None:
+        for watch in self._watches:
+            watch.judging(reply)
+
+    def judged(self, attempt: Attempt) -> None:
+        for watch in self._watches:
+            watch.judged(attempt)
+
+    def measuring(self, text: str) -> None:
+        for watch in self._watches:
+            watch.measuring(text)
+
+    def measured(self, number: int, attempt: int, measured: Measured) -> None:
+        for watch in self._watches:
+            watch.measured(number, attempt, measured)
+
+    def decided(self, run: Run, folder: Path) -> None:
+        for watch in self._watches:
+            watch.decided(run, folder)
+
+    def recorded(self, run: Run) -> None:
+        for watch in self._watches:
+            watch.recorded(run)
+
+    def merged(self, run: Run, commit: str) -> None:
+        for watch in self._watches:
+            watch.merged(run, commit)

@@ -219,6 +219,18 @@ class RunBranch:
     baseline: str  # commit
     files: Mapping[str, bytes]  # the baseline's
 
+    def history(self) -> tuple[tuple[str, str], ...]:
+        """What was committed since the baseline, oldest first: each commit and its subject."""
+        span = f"{self.baseline}..{self.workspace.tip(self.name)}"
+        lines = self.workspace._git("log", "--reverse", "--format=%H %s", span, "--").decode().splitlines()
+        return tuple((commit, subject) for commit, _, subject in (line.partition(" ") for line in lines))
+
+    def merge_commit(self) -> str:
+        """The commit on main by which this branch, as it is now, was merged; '' if it was not."""
+        tip = self.workspace.tip(self.name)
+        lines = self.workspace._git("log", "--first-parent", "--merges", "--format=%H %P", "main", "--").decode()
+        return next((words[0] for line in lines.splitlines() if (words := line.split())[2:] == [tip]), "")
+
     def lay_out(self, into: Path) -> None:
         """Writes the baseline's files into an empty plain folder, for an attempt."""
         lay_out(self.files, into)

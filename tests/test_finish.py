@@ -53,7 +53,7 @@ def recorder_of(op: Op, workspaces: Path, *judged: Judged) -> Recorder:
     prompt, reply = Prompt("", ()), Reply("", "model", Usage(0.0))
     for round_, one in enumerate(judged, 1):
         folder = recorder.asked(prompt, "correct", round_)
-        recorder.judged("correct", round_, prompt, reply, one, folder)
+        recorder.judged("correct", round_, reply, one, folder)
     return recorder
 
 
@@ -137,7 +137,7 @@ def stage_by_stage(op: Op, workspaces: Path, *found: Measured) -> Recorder:
     for number, measurement in enumerate(found, 1):
         folder = recorder.asked(Prompt("", ()), "optimize", number)
         judged = Judged(GOOD, f"k = {number}\n".encode())
-        recorder.judged("optimize", number, Prompt("", ()), Reply("", "model", Usage(0.0)), judged, folder)
+        recorder.judged("optimize", number, Reply("", "model", Usage(0.0)), judged, folder)
         challenger = recorder.challenger()
         assert challenger == number
         left = len(found) - number

@@ -32,6 +32,7 @@ class AgentOptions:
     reasoning_effort: str | None = None
     timeout_s: float = 900.0  # for one whole reply
     max_tries: int = 6
+    wait_s: float = 1800.0  # for a provider that is down or limits the rate, over all tries
     prices: Path | None = None
     inbox_timeout_s: float | None = None  # None: wait for as long as it takes
 
@@ -93,7 +94,7 @@ def _anthropic(options: AgentOptions, announce: Announce) -> tuple[Agent, str]:
         temperature=options.temperature,
         effort=options.reasoning_effort,
         timeout_s=options.timeout_s,
-        policy=RetryPolicy(max_tries=options.max_tries),
+        policy=RetryPolicy(max_tries=options.max_tries, max_total_s=options.wait_s),
         prices=_prices(options),
         on_wait=lambda seconds, reason: announce(_waiting(seconds, reason)),
     )
@@ -110,7 +111,7 @@ def _openai(options: AgentOptions, announce: Announce) -> tuple[Agent, str]:
         temperature=options.temperature,
         reasoning_effort=options.reasoning_effort,
         timeout_s=options.timeout_s,
-        policy=RetryPolicy(max_tries=options.max_tries),
+        policy=RetryPolicy(max_tries=options.max_tries, max_total_s=options.wait_s),
         prices=_prices(options),
         on_wait=lambda seconds, reason: announce(_waiting(seconds, reason)),
     )

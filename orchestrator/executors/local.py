@@ -33,11 +33,15 @@ _OTHER_JOB = "the judge answered another job than the one it was given"
 
 
 class LocalExecutor:
-    """One judge process on this machine. `device` is auto, cpu or gpu; the judge's own output goes to `log`."""
+    """One judge process on this machine. `device` is auto, cpu or gpu; the judge's own output goes to `log`.
 
-    def __init__(self, device: str, log: Path) -> None:
+    `gpu` names the one GPU that the judge sees, as CUDA_VISIBLE_DEVICES does; '' leaves that to the environment.
+    """
+
+    def __init__(self, device: str, log: Path, gpu: str = "") -> None:
         self._device = device
         self._log = log
+        self._gpu = gpu
         self._process: asyncio.subprocess.Process | None = None
         self._sock: socket.socket | None = None
         self._judging: Judging | None = None
@@ -60,7 +64,7 @@ class LocalExecutor:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=judge_environment(),
+                env=judge_environment() | ({"CUDA_VISIBLE_DEVICES": self._gpu} if self._gpu else {}),
                 cwd="/",
                 start_new_session=True,
             )

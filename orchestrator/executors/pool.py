@@ -1,0 +1,125 @@
+"""Several judges as one: each job goes to whichever is free, and a measurement has its GPU for itself.
+
+Owns who waits for whom. A judge takes one job at a time. Judges that share a GPU judge side by side; a measurement
+waits until the others on its GPU are done, and no job begins there while it waits or measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator import gpu
+from orchestrator.executors import Executor
+from orchestrator.executors.local import LocalExecutor
+from orchestrator.measured import Measured, MeasureJob
+from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """A judge, and the GPU that it judges on ('' where there is none)."""
+
+    executor: Executor
+    gpu: str = ""
+
+
+def local(count: int | None, device: str, logs: Path) -> Pool:
+    """So many judges on this machine, spread over its GPUs; by default one a GPU, or one where there is none."""
+    gpus = ("",) if device == "cpu" else gpu.visible() or ("",)
+    spread = [gpus[number % len(gpus)] for number in range(count or len(gpus))]
+    return Pool(
+        [Slot(LocalExecutor(device, logs / f"judge-{number}.log", on), on) for number, on in enumerate(spread, 1)]
+    )
+
+
+class Pool:
+    """An executor over several."""
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self.waiting = 0  # jobs that no judge has taken yet
+        self._slots = tuple(slots)
+        self._busy: set[Slot] = set()
+        self._taken: set[str] = set()  # GPUs that a measurement has, or waits for
+        self._changed = asyncio.Condition()
+
+    async def start(self) -> Judging:
+        """Where verdicts will be made. All judges are on one machine and of one kind: the first speaks for all."""
+        async with self._any() as slot:
+            return await slot.executor.start()
+
+    async def judge(self, job: Job) -> Report:
+        """By whichever judge is free."""
+        async with self._any() as slot:
+            return await slot.executor.judge(job)
+
+    async def check_op(self, job: OpCheckJob) -> OpCheck:
+        """By whichever judge is free."""
+        async with self._any() as slot:
+            return await slot.executor.check_op(job)
+
+    async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
+        """By the judge of a GPU on which nothing else runs meanwhile."""
+        async with self._alone() as slot:
+            return await slot.executor.measure(job, tell)
+
+    async def close(self) -> None:
+        """End all judges."""
+        for slot in self._slots:
+            await slot.executor.close()
+
+    @asynccontextmanager
+    async def _any(self) -> AsyncIterator[Slot]:
+        async with self._changed:
+            await self._until(lambda: self._free() is not None)
+            slot = self._free()
+            assert slot is not None
+            self._busy.add(slot)
+        try:
+            yield slot
+        finally:
+            await self._leave(slot)
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[Slot]:
+        async with self._changed:
+            await self._until(lambda: self._quietest() is not None)
+            gpu = self._quietest()
+            assert gpu is not None
+            self._taken.add(gpu)
+        slot = next(slot for slot in self._slots if slot.gpu == gpu)
+        try:
+            async with self._changed:
+                await self._until(lambda: not [busy for busy in self._busy if busy.gpu == gpu])
+                self._busy.add(slot)
+            yield slot
+        finally:
+            self._taken.discard(gpu)
+            await self._leave(slot)
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        self.waiting += 1
+        try:
+            await self._changed.wait_for(holds)
+        finally:
+            self.waiting -= 1
+
+    async def _leave(self, slot: Slot) -> None:
+        self._busy.discard(slot)
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _free(self) -> Slot | None:
+        """A judge without a job, on the GPU with the fewest jobs."""
+        busy = Counter(slot.gpu for slot in self._busy)
+        free = [slot for slot in self._slots if slot not in self._busy and slot.gpu not in self._taken]
+        return min(free, key=lambda slot: busy[slot.gpu], default=None)
+
+    def _quietest(self) -> str | None:
+        busy = Counter(slot.gpu for slot in self._busy)
+        gpus = {slot.gpu for slot in self._slots} - self._taken
+        return min(sorted(gpus), key=lambda gpu: busy[gpu], default=None)

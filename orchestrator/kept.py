@@ -1,0 +1,80 @@
+"""What an attempt's folder keeps of the model's part: the prompt as it was sent, the reply as it came, what it cost.
+
+Owns the names and forms of these files, for the recorder that writes them, for a run that is taken up again and must
+not ask twice, and for the ledger. Also what a measurement's folder says of its rivals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from orchestrator.records import Record, Reply, Usage, from_json, to_json
+from orchestrator.tree import os_errors, write_whole
+
+PROMPT, REPLY, USAGE, AGAINST = "prompt.md", "reply.md", "usage.json", "against.json"
+
+
+@dataclass(frozen=True)
+class Call(Usage):
+    """A model call that was answered, without the words."""
+
+    model: str = ""
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
+class Against(Record):
+    """Which attempt a measurement is of, and where main stood when its champion was looked up."""
+
+    attempt: int
+    main: str  # commit
+
+
+def call_of(reply: Reply) -> Call:
+    """A reply without its words."""
+    return Call(**asdict(reply.usage), model=reply.model, truncated=reply.truncated)
+
+
+def keep(reply: Reply, folder: Path) -> None:
+    """The reply itself is last to be written: where it is, the rest is too."""
+    write_whole(folder / USAGE, to_json(call_of(reply)))
+    write_whole(folder / REPLY, reply.text)
+
+
+def has_reply(folder: Path) -> bool:
+    """Whether the attempt of that folder was answered."""
+    return (folder / REPLY).is_file()
+
+
+def reply(folder: Path) -> Reply:
+    """The reply that was kept."""
+    answered = call(folder)
+    with os_errors(f"read {folder / REPLY}"):
+        text = (folder / REPLY).read_bytes().decode("utf-8", "surrogatepass")
+    spent = {field.name: getattr(answered, field.name) for field in fields(Usage)}
+    return Reply(text, answered.model, Usage(**spent), answered.truncated)
+
+
+def call(folder: Path) -> Call:
+    """Who answered, and what it cost."""
+    with os_errors(f"read {folder / USAGE}"):
+        return from_json(Call, (folder / USAGE).read_bytes())
+
+
+def prompt_sha256(folder: Path) -> str:
+    """The hash of the prompt as it was sent."""
+    with os_errors(f"read {folder / PROMPT}"):
+        return hashlib.sha256((folder / PROMPT).read_bytes()).hexdigest()
+
+
+def keep_against(against: Against, folder: Path) -> None:
+    """Before a measurement begins."""
+    write_whole(folder / AGAINST, to_json(against))
+
+
+def against(folder: Path) -> Against:
+    """What `keep_against` left there."""
+    with os_errors(f"read {folder / AGAINST}"):
+        return from_json(Against, (folder / AGAINST).read_bytes())
