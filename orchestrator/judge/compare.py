@@ -42,8 +42,8 @@ def _imprecise(precision: float, bound: float, *, integers: bool) -> str:
     if integers:
         return (
             f"within the tolerance, but an integer is half a step and {precision:.1f} thousandths of one away from "
-            f"what it was rounded from, in float64 (at most {bound:g} thousandths): not rounded to the nearest, or less "
-            "precise than float32 before"
+            f"what it was rounded from, in float64 (at most {bound:g} thousandths): not rounded to the nearest, or "
+            "less precise than float32 before"
         )
     return (
         f"within the tolerance, but the RMS error against float64 is {precision:.1f} times that of the float32 "
