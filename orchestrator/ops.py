@@ -22,7 +22,8 @@ from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 from orchestrator.records import Parameter
 
-Dtype = Literal["float32", "float16", "bfloat16"]
+# float64 for ops whose gradients are to be exact: there a kernel that computes in float32 is refused.
+Dtype = Literal["float32", "float16", "bfloat16", "float64"]
 IntegerDtype = Literal["int32", "int64"]
 IntegerResult = Literal["int8", "int32", "int64"]
 # Kinds of values that tell; the last two are not values but places in memory, of inputs that are `strided`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -73,3 +74,48 @@ def test_the_recurrence_solves_its_system_of_equations(steps: int, taps: int) ->
         system -= torch.diag(w[k - 1].expand(steps - k), -k)
     want = torch.linalg.solve_triangular(system, x.T, upper=False).T
     assert torch.allclose(reference("ring_buffer_scan").ring_buffer_scan_ref(x, w), want, rtol=1e-12, atol=1e-12)
+
+
+def forward(name: str, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """The forward op by its own reference; y of a softmax is what its gradient takes."""
+    function = getattr(reference(name), f"{name}_ref")
+    result = function(*inputs)
+    assert isinstance(result, torch.Tensor)
+    return result
+
+
+class Given(torch.autograd.Function):
+    """The forward reference of an op, with the backward reference as its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, *inputs: torch.Tensor) -> torch.Tensor:
+        """The forward reference."""
+        y = forward(name, inputs)
+        ctx.name = name
+        ctx.save_for_backward(*((y,) if name == "softmax" else inputs))
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The backward reference."""
+        name = f"{ctx.name}_backward"
+        result = getattr(reference(name), f"{name}_ref")(*grads, *ctx.saved_tensors)
+        return (None, *(result if isinstance(result, tuple) else (result,)))
+
+
+SHAPES = {"softmax": [(3, 5)], "swiglu": [(3, 5), (3, 5)], "rmsnorm": [(3, 5), (5,)]}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_gradient_is_that_of_its_forward_op(name: str) -> None:
+    """By finite differences in float64, and by autograd of the forward reference for gradients that are not uniform."""
+    generator = torch.Generator().manual_seed(1)
+    inputs = [torch.randn(size, dtype=torch.float64, generator=generator) for size in SHAPES[name]]
+    for tensor in inputs:
+        tensor.requires_grad_()
+    assert torch.autograd.gradcheck(lambda *given: Given.apply(name, *given), inputs, atol=1e-4, rtol=1e-4)
+    y = forward(name, tuple(inputs))
+    dy = torch.randn(y.shape, dtype=torch.float64, generator=generator)
+    want = torch.autograd.grad(y, inputs, dy)
+    got = torch.autograd.grad(Given.apply(name, *inputs), inputs, dy)
+    assert all(torch.allclose(one, other, rtol=1e-12, atol=1e-12) for one, other in zip(got, want, strict=True))
