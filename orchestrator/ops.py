@@ -22,8 +22,10 @@ from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 from orchestrator.records import Parameter
 
-Dtype = Literal["float32", "float16", "bfloat16"]
+# float64 for ops whose gradients are to be exact: there a kernel that computes in float32 is refused.
+Dtype = Literal["float32", "float16", "bfloat16", "float64"]
 IntegerDtype = Literal["int32", "int64"]
+IntegerResult = Literal["int8", "int32", "int64"]
 # Kinds of values that tell; the last two are not values but places in memory, of inputs that are `strided`.
 Values = Literal[
     "rows",
@@ -79,14 +81,14 @@ class Input(_Strict):
 
 
 class Output(_Strict):
-    """A result; its dtype is that of the input named by `dtype_of`, or `dtype`.
+    """A result; its dtype is that of the input named by `dtype_of`, or `dtype`, which may be an integer one.
 
     With `in_place` it is written into that input, which is returned: the tensor that was passed.
     """
 
     shape: tuple[Expression, ...]
     dtype_of: str | None = None
-    dtype: Dtype | None = None
+    dtype: Dtype | IntegerResult | None = None
     in_place: str | None = None
 
     @model_validator(mode="after")
@@ -97,10 +99,10 @@ class Output(_Strict):
 
 
 class Tolerance(_Strict):
-    """|got - want| <= atol + rtol * |want|."""
+    """|got - want| <= atol + rtol * |want|: of the case's dtype for floats, of the result's own for integers."""
 
-    rtol: Annotated[float, Field(gt=0)]
-    atol: Annotated[float, Field(gt=0)]
+    rtol: Annotated[float, Field(ge=0)]
+    atol: Annotated[float, Field(ge=0)]
 
 
 class Telling(_Strict):
@@ -116,10 +118,13 @@ class Telling(_Strict):
 
 
 class Holdout(_Strict):
-    """Cases drawn anew for each verdict: `count` from the ranges, and the shapes in `always` for every dtype."""
+    """Cases drawn anew for each verdict: `count` from the ranges, and the shapes in `always` for every dtype.
+
+    A range is its first and last size, and where a third is given the step between sizes: [64, 128, 64] is 64 or 128.
+    """
 
     count: Annotated[int, Field(ge=0)] = 0
-    ranges: dict[str, tuple[int, int]] = {}
+    ranges: dict[str, tuple[int, int] | tuple[int, int, Positive]] = {}
     parameters: dict[str, tuple[Parameter, ...]] = {}
     always: tuple[tuple[Size, ...], ...] = ()
 
@@ -176,7 +181,7 @@ class OpSpec(_Strict):
     semantics: str
     constraints: tuple[str, ...]
     sweep: Sweep
-    tolerance: dict[Dtype, Tolerance]
+    tolerance: dict[Dtype | IntegerResult, Tolerance]
     precision: Annotated[float, Field(ge=1)]
     bench: Bench
     host_operations: tuple[str, ...] = ()
@@ -224,8 +229,12 @@ class OpSpec(_Strict):
 
     @model_validator(mode="after")
     def _names_agree(self) -> OpSpec:
-        if missing := set(self.sweep.dtypes) - set(self.tolerance):
+        integers = {str(one.dtype) for one in self.outputs.values() if one.dtype in get_args(IntegerResult)}
+        if missing := {*map(str, self.sweep.dtypes), *integers} - set(self.tolerance):
             raise ValueError(f"tolerance: no entry for {sorted(missing)}")
+        floats = {name: one for name, one in self.tolerance.items() if name in get_args(Dtype)}
+        if exact := sorted(name for name, one in floats.items() if not (one.rtol and one.atol)):
+            raise ValueError(f"tolerance: rtol and atol of {exact} must be above 0; only an integer dtype's may be 0")
         if bad := {name for name in (*self.sweep.quick, *self.sweep.holdout.ranges) if name not in self.dims}:
             raise ValueError(f"sweep: {sorted(bad)} are no dims; dims are {list(self.dims)}")
         telling = self.sweep.telling.parameters if self.sweep.telling else {}

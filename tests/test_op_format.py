@@ -236,6 +236,8 @@ async def test_its_repro_fails_as_judged_and_passes_when_mended(
         ("scaled: true, strided: true", "scaled: true", "strided: true"),
         ("ranges: {M: [1, 9], N: [1, 40]}", "ranges: {M: [1, 9]}", "no range for"),
         ("2 * N]}\n  w", "2 *]}\n  w", "no arithmetic"),
+        ("shape: [M], dtype: float32}", "shape: [M], dtype: int8}", "no entry for ['int8']"),
+        ("float16: {rtol: 2.0e-3", "float16: {rtol: 0", "only an integer dtype's may be 0"),
     ],
 )
 async def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path, right: str, wrong: str, said: str) -> None:

@@ -26,7 +26,7 @@ def few(op: Op) -> Op:
     update = {
         "shapes": sweep.shapes[1:3],
         "scales": sweep.scales[-1:],
-        "dtypes": ("float32", "bfloat16"),
+        "dtypes": tuple(dtype for dtype in sweep.dtypes if dtype != "float16"),
         "telling": telling,
         "holdout": sweep.holdout.model_copy(update={"count": 1, "always": always[:1]}),
     }

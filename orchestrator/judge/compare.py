@@ -17,7 +17,7 @@ def compared(test: ModuleType, case: Any, got: Any, want: Any, exact: Any) -> di
     """The comparison of the worst of the results, with the reference and, for precision, with the float64 one."""
     results = list(zip(got, want, exact, strict=True)) if isinstance(want, tuple) else [(got, want, exact)]
     found = [(test.compare(one, other, case.dtype), one, other) for one, other, _ in results]
-    precision = max(test.precision(*result) for result in results)
+    precision, coarsest = max(((test.precision(*result), result[0]) for result in results), key=lambda pair: pair[0])
     comparison, got, want = max(found, key=lambda entry: entry[0].worst)
     wrong = comparison.wrong
     passed = bool(comparison.passed) and not bool(wrong.any())
@@ -33,9 +33,19 @@ def compared(test: ModuleType, case: Any, got: Any, want: Any, exact: Any) -> di
         places_ = {"first_wrong": places.first_wrong(wrong, got, want), "wrong_in": places.where(wrong)}
         return figures | places_ | {"status": Status.WRONG_VALUES}
     if precision > test.PRECISION:
-        detail = (
-            f"within the tolerance, but the RMS error against float64 is {precision:.1f} times that of the float32 "
-            f"reference (at most {test.PRECISION:g}): some arithmetic is less precise than float32"
-        )
+        detail = _imprecise(precision, test.PRECISION, integers=not coarsest.is_floating_point())
         return figures | {"status": Status.LOW_PRECISION, "detail": detail}
     return figures | {"status": Status.PASSED}
+
+
+def _imprecise(precision: float, bound: float, *, integers: bool) -> str:
+    if integers:
+        return (
+            f"within the tolerance, but an integer is half a step and {precision:.1f} thousandths of one away from "
+            f"what it was rounded from, in float64 (at most {bound:g} thousandths): not rounded to the nearest, or "
+            "less precise than float32 before"
+        )
+    return (
+        f"within the tolerance, but the RMS error against float64 is {precision:.1f} times that of the float32 "
+        f"reference (at most {bound:g}): some arithmetic is less precise than float32"
+    )

@@ -148,10 +148,9 @@ class _Bench:
         yield from self._drawn
         ranges = getattr(self._test, "HOLDOUT_RANGES", {})
         for first, sizes in product({case.dtype: case for case in self.fixed}.values(), _PROBED):
-            bounds = [ranges.get(dim, (1, max(sizes))) for dim in first.dims]
             dims = {
-                dim: min(max(sizes[at % len(sizes)], low), high)
-                for at, (dim, (low, high)) in enumerate(zip(first.dims, bounds, strict=True))
+                dim: _within(ranges.get(dim, (1, max(sizes))), sizes[at % len(sizes)])
+                for at, dim in enumerate(first.dims)
             }
             plain = replace(first, dims=dims, scale=1.0, parameters=dict(self._job.parameters), values="normal")
             yield from (replace(plain, values=kind) for kind in ("normal", *self._job.values))
@@ -243,6 +242,13 @@ class _Bench:
         wide = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in inputs.items()}
         pairs = zip(_sequence(decoy.function(**wide, **case.parameters)), _sequence(exact), strict=True)
         return all(_agree(one, other) for one, other in pairs)
+
+
+def _within(bounds: Sequence[int], size: int) -> int:
+    """The size of a drawn range that is nearest below `size`, or its first."""
+    low, high, *step = bounds
+    among = range(low, high + 1, *step)
+    return max((one for one in among if one <= size), default=low)
 
 
 def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
