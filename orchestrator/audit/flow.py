@@ -251,8 +251,9 @@ class _Walker:
                 return value.but(constant=negative, negated=True, pad=pad, positive=False, base="")
             case ast.UnaryOp(operand=operand):
                 return self.value(operand)
-            case ast.Compare(left=left, comparators=others):
-                return self.comparison([self.value(one) for one in (left, *others)])
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                chooses = any(isinstance(op, (ast.Eq, ast.NotEq)) for op in ops)
+                return self.comparison([self.value(one) for one in (left, *others)]).but(chooses=chooses)
             case ast.BoolOp(values=parts):
                 return self.comparison([self.value(one) for one in parts])
             case ast.Subscript(value=inner, slice=index):
@@ -431,7 +432,7 @@ class _Walker:
         value = values.joined(chosen, otherwise)
         rank = value.rank if condition.rank is None or value.rank is None else max(value.rank, condition.rank)
         pad, pad_axes, spoiled = _pad_of_filler(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
-        if rank is None:
+        if rank is None or (condition.chooses and chosen.pad is Pad.NONE):
             pad, pad_axes = Pad.NONE, frozenset()
         elif not condition.axes >= chosen.pad_axes:  # along the other axes its padding stays what it was
             pad_axes = condition.axes

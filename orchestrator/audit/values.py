@@ -44,6 +44,7 @@ class Value:
     wrapping: frozenset[ast.AST] = NOTHING  # products of 32-bit integers that may pass 2**31
     clamped: bool = False  # by a remainder or a minimum
     is_mask: bool = False
+    chooses: bool = False  # an equality: it picks lanes out, and is no bound
     extents: frozenset[str] = frozenset()  # names of the block sizes that its lanes run over
     short_of: frozenset[str] = frozenset()  # block sizes of which a mask left lanes out
     loads: frozenset[ast.AST] = NOTHING
