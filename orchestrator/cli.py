@@ -321,12 +321,20 @@ app.add_typer(ops_app, name="ops")
 
 @ops_app.callback(invoke_without_command=True)
 def list_ops(context: typer.Context) -> None:
-    """List the ops there are; `ops check` checks their checkers."""
+    """List the ops there are; `ops show` prints one as a model sees it, `ops check` checks their checkers."""
     from orchestrator import ops
 
     if context.invoked_subcommand is None:
         for name in ops.names(_ops_root()):
             typer.echo(f"{name:<24} {ops.load(name, _ops_root()).spec.title}")
+
+
+@ops_app.command("show")
+def show_op(name: Annotated[str, typer.Argument(metavar="NAME", help="The op.")]) -> None:
+    """Print an op's specification as a model sees it."""
+    from orchestrator import ops
+
+    typer.echo(ops.load(name, _ops_root()).workspace_files()["SPEC.md"].decode().rstrip())
 
 
 @ops_app.command("check")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import ops, resources
 from orchestrator.records import Run, Status, from_json
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
@@ -109,6 +110,17 @@ def test_a_foreign_repository_is_left_alone(tmp_path: Path) -> None:
 
 def test_ops_lists_the_ops(tmp_path: Path) -> None:
     assert "rmsnorm" in orchestrator(tmp_path, "ops").stdout
+
+
+def test_ops_show_prints_what_a_model_sees(tmp_path: Path) -> None:
+    shown = orchestrator(tmp_path, "ops", "show", "quantize_int8_rowwise").stdout
+    spec = ops.load("quantize_int8_rowwise", resources.shipped("configs") / "ops").workspace_files()["SPEC.md"].decode()
+    assert shown.strip() == spec.strip() and "int8 at most half a step and 4.0 thousandths" in shown
+
+
+def test_ops_show_says_which_ops_there_are(tmp_path: Path) -> None:
+    done = orchestrator(tmp_path, "ops", "show", "ropes")
+    assert done.returncode == 2 and "did you mean rope?" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_replies_that_run_out_name_the_other_agents(tmp_path: Path) -> None:

@@ -39,6 +39,23 @@ async def test_every_shipped_op_rejects_every_decoy(judge: LocalExecutor, name: 
     assert opcheck.exit_code([result]) == 0
 
 
+@pytest.mark.parametrize(
+    ("op", "decoy", "by"),
+    [
+        ("quantize_int8_rowwise", "truncated", Status.LOW_PRECISION),
+        ("quantize_int8_rowwise", "half added", Status.LOW_PRECISION),
+        ("softmax_backward", "through float32", Status.WRONG_VALUES),
+    ],
+)
+async def test_what_only_the_unrounded_or_the_float64_result_tells_apart(
+    judge: LocalExecutor, op: str, decoy: str, by: Status
+) -> None:
+    """A truncated integer is within a tolerance of 1; a gradient in float32 within any tolerance of float32."""
+    result = await opcheck.check(ops.load(op, SHIPPED), judge)
+    (found,) = [one for one in result.decoys if one.name == decoy]
+    assert found.status is by and (by is Status.LOW_PRECISION or found.case.startswith("float64")), found
+
+
 async def test_the_small_sweep_is_enough(judge: LocalExecutor, rmsnorm: Op) -> None:
     """Otherwise the tests below show nothing."""
     result = await opcheck.check(changed(rmsnorm, {}), judge)

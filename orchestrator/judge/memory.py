@@ -85,7 +85,8 @@ def slots(forms: Sequence[Form], zone: int = 0) -> tuple[list[Slot], int]:
 
 def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     """Its elements' bytes in order, without what lies between them."""
-    return tensor.contiguous().view(-1).view(torch.uint8)  # a flat view of a strided row keeps its stride
+    dense = tensor.contiguous()  # which one element of any stride is, so that its stride must be said
+    return dense.as_strided((dense.numel(),), (1,)).view(torch.uint8)
 
 
 def tensor_in(region: torch.Tensor, slot: Slot) -> torch.Tensor:

@@ -202,3 +202,4 @@ def test_a_strided_row_is_compared_byte_by_byte() -> None:
     wide = torch.arange(12, dtype=torch.float16).view(1, 12)
     assert identical((wide[:, ::2],), (wide[:, ::2].contiguous(),))
     assert not identical((wide[:, ::2],), (wide[:, 1::2],))
+    assert identical((wide[:, :1].expand(1, 1).as_strided((1, 1), (0, 0)),), (wide[:, :1].clone(),))

@@ -1,4 +1,4 @@
-"""Row-wise int8 by the formula, in float32. For float64 inputs in float64, and what would be rounded is left as it is."""
+"""Row-wise int8 by the formula, in float32. For float64 inputs in float64, and nothing is rounded."""
 
 import torch
 

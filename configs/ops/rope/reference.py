@@ -6,7 +6,7 @@ import torch
 def rope_ref(
     q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """z · cos + half(z) · sin for q and k. q: (B, T, H·G, D), k: (B, T, H, D), cos, sin: (T, D); results are contiguous."""
+    """z · cos + half(z) · sin for q and k. q: (B, T, H·G, D), k: (B, T, H, D), cos, sin: (T, D)."""
     return _rotated(q, cos, sin), _rotated(k, cos, sin)
 
 
