@@ -130,8 +130,8 @@ def test_who_reports_what_the_judge_waits_for_is_believed(us: float, overhead: f
     assert clocks.unreported_us(Clocks(us, us + overhead), list(ours(overhead))) == 0
 
 
-@given(st.floats(20, 1e4), st.floats(10, 500), st.floats(0, 0.7))
+@given(st.floats(25, 1e4), st.floats(10, 500), st.floats(0, 0.7))
 def test_who_reports_less_is_not(us: float, overhead: float, share: float) -> None:
-    """At 70 % of the truth or less, from 20 us on."""
+    """At 70 % of the truth or less, from 25 us on: 7.5 of them are missing, the slack is 5 and a tenth of 17.5."""
     missing = clocks.unreported_us(Clocks(us * share, us + overhead), list(ours(overhead)))
     assert missing == pytest.approx(us * (1 - share), rel=1e-6)
