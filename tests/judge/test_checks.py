@@ -57,10 +57,15 @@ async def test_every_check_has_its_cheat() -> None:
     assert {header(cheat)[0] for cheat in EVERY} == CHECKS
 
 
-HONEST = sorted((CORPUS / "given" / "honest").glob("*.py"))
+# The slower of them to compile ahead belong to the long check; the ordinary run has a sample of both corpora besides.
+SLOW = {"k05_autotune", "k09_split_n", "k11_try_import", "k13_persistent"}
+HONEST = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.long] if path.stem in SLOW else [])
+    for path in sorted((CORPUS / "given" / "honest").glob("*.py"))
+]
 
 
-@pytest.mark.parametrize("kernel", HONEST, ids=lambda path: path.stem)
+@pytest.mark.parametrize("kernel", HONEST)
 async def test_an_honest_kernel_passes_all_checks(judge: LocalExecutor, make_job: MakeJob, kernel: Path) -> None:
     compile_s = 8 if DEVICE == "cpu" else 120
     limits = Limits(call_s=60, total_s=280, compile_s=compile_s)  # autotune's first configuration may be a slow one
