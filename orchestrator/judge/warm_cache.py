@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 _MOST_BYTES = 128 << 20  # of one file's cache
@@ -28,8 +29,11 @@ class WarmCache:
         self._about = json.dumps(dict(about), sort_keys=True).encode()
 
     def give(self, kernel: Path, cache: Path) -> None:
-        """Copy what is kept of this kernel file to where its process will look."""
-        kept = self._of(kernel)
+        """Copy what is kept of this kernel file to where its process will look. Half a copy is only found by half."""
+        with suppress(OSError):
+            self._give(self._of(kernel), cache)
+
+    def _give(self, kept: Path, cache: Path) -> None:
         if not kept.is_dir():
             return
         shutil.copytree(kept / "files", cache)
@@ -38,7 +42,12 @@ class WarmCache:
             group.write_text(group.read_text().replace(before, str(cache)))
 
     def take(self, kernel: Path, cache: Path) -> None:
-        """Keep what its processes, which have ended, left there. Links are not followed."""
+        """Keep what its processes, which have ended, left there. Links are not followed. A folder that cannot be
+        written costs time only, and must not cost a verdict."""
+        with suppress(OSError):
+            self._take(kernel, cache)
+
+    def _take(self, kernel: Path, cache: Path) -> None:
         files = list(_plain_files(cache))
         if not files or sum(file.stat().st_size for file in files) > _MOST_BYTES:
             return

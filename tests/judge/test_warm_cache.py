@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.judge.ahead import Cache, CompileResult, Specialization
 from orchestrator.judge.warm_cache import WarmCache
 from tests.conftest import ZOO
 
@@ -93,3 +94,16 @@ def test_a_cache_that_is_a_link_or_missing_is_not_kept(tmp_path: Path, folder_is
     kept.take(KERNEL, cache)
     kept.give(KERNEL, tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_cannot_be_written_costs_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    cache = tmp_path / "triton"
+    cache.mkdir()
+    (cache / "own").write_text("x")
+    kept = WarmCache(tmp_path / "file" / "kept", {})
+    kept.take(KERNEL, cache)
+    kept.give(KERNEL, tmp_path / "new")
+    results = Cache(tmp_path / "file" / "compiled", b"", "3")
+    results.keep(Specialization("k", 1), "sm_90", CompileResult("k", "sm_90", ok=True))
+    assert results.known(Specialization("k", 1), "sm_90") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,14 +27,16 @@ class Cache:
             return None
 
     def keep(self, specialization: Specialization, target: str, result: CompileResult) -> None:
-        """Remember it; what could not be tried is tried again next time."""
+        """Remember it; what could not be tried is tried again next time. A folder that cannot be written costs time
+        only, and must not cost a verdict."""
         if result.limit:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
         file = self._file(specialization, target)
         part = file.with_suffix(f".{os.getpid()}")
-        part.write_text(result.to_json())
-        part.replace(file)
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            part.write_text(result.to_json())
+            part.replace(file)
 
     def _file(self, specialization: Specialization, target: str) -> Path:
         key = json.dumps([*self._about, specialization.to_json(), target])

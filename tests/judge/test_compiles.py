@@ -1,0 +1,57 @@
+"""What results of compiling ahead mean for a verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.judge import ahead
+from orchestrator.judge.ahead import CompileResult
+from orchestrator.judge.candidate import CandidateFailed
+from orchestrator.judge.checks.compiles import compiles
+from orchestrator.records import Status
+
+HERE = "k.py, line 3, in k: x = 1"
+
+
+def good(target: str, **changes: object) -> CompileResult:
+    return CompileResult("k", target, ok=True, **changes)  # type: ignore[arg-type]
+
+
+def bad(target: str) -> CompileResult:
+    return CompileResult("k", target, ok=False, error=f"{HERE}\nNameError: y")
+
+
+def late(target: str) -> CompileResult:
+    return CompileResult("k", target, ok=False, limit=ahead.TOO_LATE)
+
+
+def refused(results: list[CompileResult]) -> CandidateFailed:
+    with pytest.raises(CandidateFailed) as raised:
+        compiles(results, [])
+    return raised.value
+
+
+def test_what_does_not_compile_at_home_is_refused_with_its_line() -> None:
+    failed = refused([bad("sm_90"), bad("sm_80"), good("gfx942")])
+    assert failed.status is Status.COMPILE_ERROR
+    assert "for sm_90, sm_80: " + HERE in failed.message and "NameError: y" in failed.detail
+
+
+def test_too_much_shared_memory_says_how_much_is_needed_and_there() -> None:
+    failed = refused([good("sm_90", shared_bytes=262_144)])
+    assert failed.status is Status.COMPILE_ERROR
+    assert "262144" in failed.message and "232448" in failed.message
+
+
+@pytest.mark.parametrize("other", [bad("gfx942"), bad("sm_80"), good("sm_80", shared_bytes=200_000)])
+def test_what_fails_elsewhere_only_is_a_note(other: CompileResult) -> None:
+    notes: list[str] = []
+    compiles([good("sm_90"), other], notes)
+    assert len(notes) == 1 and notes[0].startswith(f"does not compile for {other.target}: ")
+
+
+def test_nothing_of_a_kernel_in_time_is_no_verdict_and_some_of_it_is_a_note() -> None:
+    assert refused([late("sm_90"), good("sm_80")]).status is Status.INFRASTRUCTURE
+    notes: list[str] = []
+    compiles([good("sm_90"), late("sm_90")], notes)
+    assert notes == [f"not every specialization was compiled: k for sm_90: {ahead.TOO_LATE}"]
