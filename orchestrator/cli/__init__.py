@@ -1,0 +1,35 @@
+"""The command line: parse, load, call, show, exit code. A command is a module; what is heavy is imported in use.
+
+Exit codes: 0 accepted (or, where nothing can be measured, correct), 1 not accepted, 2 usage or configuration, 3 our
+machinery, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from orchestrator.cli import audit, bench, doctor, ledger, measure, ops, redteam, run, verify
+from orchestrator.errors import OrchestratorError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    subcommand_metavar="COMMAND [ARGS]...",  # the default differs between versions
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+# In the order in which --help lists them.
+for command in (run, verify, redteam, bench, measure, audit, doctor, ledger, ops):
+    command.register(app)
+
+
+def main() -> None:
+    """The entry point: an error of ours is one line and its exit code; only a bug shows a traceback."""
+    try:
+        app()
+    except OrchestratorError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)

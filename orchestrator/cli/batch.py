@@ -1,0 +1,100 @@
+"""A batch, as the command line asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from orchestrator.cli import carry, options
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.batch import Agents, Work
+    from orchestrator.config import Settings
+    from orchestrator.outcome import Outcome
+    from orchestrator.plan import Plan
+    from orchestrator.progress import Progress
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says of a batch."""
+
+    ops: str | None
+    file: Path | None
+    resume: bool
+    concurrency: int
+    judges: int | None
+    quiet: bool
+    as_json: bool
+
+
+def carry_out(asked: Asked, settings: Callable[[dict[str, Any]], Settings], workspaces: Path) -> int:
+    """The batch, to its table; the exit code. `settings` are those of an op with settings of its own."""
+    from rich.console import Console
+
+    from orchestrator import batch, outcome, plan, records
+    from orchestrator.progress import Progress
+
+    settings({})  # what is wrong for all ops is said before the ops are looked at
+    todo = _plan(asked, workspaces)
+    work = [batch.Work(one, options.op(one.op), settings(one.wanted.settings)) for one in todo.ops]
+    progress = Progress(Console(stderr=asked.as_json), quiet=asked.quiet)
+    agents = batch.Agents(progress.say)
+    batch.check(work, agents, workspaces)
+    outcomes = carry.through(
+        _batch(asked, todo, work, agents, workspaces, progress),
+        progress,
+        f"interrupted; --resume goes on with {todo.id}",
+    )
+    progress.table(outcomes)
+    if asked.as_json:
+        typer.echo(records.to_json(outcomes))
+    progress.say(f"log: {todo.folder(workspaces) / plan.LOG}")
+    return outcome.exit_code(outcomes)
+
+
+def _plan(asked: Asked, workspaces: Path) -> Plan:
+    """The batch that is asked for; one that goes on must be of the ops that are named, if any are."""
+    from orchestrator import ops, plan
+
+    known, wanted = ops.names(options.ops_root()), None
+    if asked.ops is not None:
+        wanted = plan.named(asked.ops, known)
+    elif asked.file is not None:
+        wanted = plan.read(asked.file, known)
+    if not asked.resume:
+        assert wanted is not None
+        return plan.new(wanted)
+    newest = plan.newest(workspaces)
+    if wanted is not None and wanted != tuple(one.wanted for one in newest.ops):
+        names = ", ".join(one.op for one in newest.ops)
+        raise UsageError(f"--resume goes on with {newest.id}, which is of {names}: leave the ops out, or --resume")
+    return newest
+
+
+async def _batch(
+    asked: Asked, todo: Plan, work: list[Work], agents: Agents, workspaces: Path, progress: Progress
+) -> tuple[Outcome, ...]:
+    from orchestrator import plan
+    from orchestrator.batch import Batch
+    from orchestrator.executors import pool
+    from orchestrator.journal import Journal
+    from orchestrator.ledger import Ledger
+
+    index = Ledger(workspaces)
+    judges = pool.local(asked.judges, work[0].settings.judge.device, workspaces)
+    try:
+        if not asked.resume:
+            plan.keep(todo, workspaces)
+        with plan.held(todo, workspaces):
+            journal = Journal(todo.folder(workspaces) / plan.LOG, todo.id)
+            batch = Batch(todo, work, agents, judges, workspaces, index, progress, journal)
+            return await batch.run(asked.concurrency)
+    finally:
+        await judges.close()
+        index.close()

@@ -1,0 +1,160 @@
+"""A run of one op, a batch of several, or the first prompt alone: what the command does without a subcommand."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator import __version__
+from orchestrator.cli import batch as batches
+from orchestrator.cli import carry, options
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.config import Settings
+    from orchestrator.ops import Op
+    from orchestrator.records import Run
+    from orchestrator.terminal import Terminal
+
+
+def register(app: typer.Typer) -> None:
+    """Adds what runs without a subcommand."""
+    app.callback(invoke_without_command=True)(run)
+
+
+def run(
+    context: typer.Context,
+    op: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them.")
+    ] = None,
+    ops: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="A batch: ops by commas, or all. Unattended, to the end.")
+    ] = None,
+    ops_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A batch: a YAML list of ops, each with settings of its own.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest batch, with these settings.")] = False,
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a batch: as many ops at once. [default: 8]")
+    ] = None,
+    judges: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a batch: as many judges. [default: one a GPU]")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Of a batch: print the table at the end only.")] = False,
+    agent: options.Agent = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
+    ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize,tune]"),
+    ] = None,
+    persist: Annotated[bool, typer.Option("--persist", help="Go on with the stages left, also at parity.")] = False,
+    device: options.Device = None,
+    quick: options.Quick = None,
+    seed: options.Seed = None,
+    require_sandbox: options.RequireSandbox = False,
+    require_idle: options.RequireIdle = False,
+    workspaces: options.Workspaces = options.WORKSPACES,
+    config: options.Config = None,
+    override: options.Override = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the first prompt and stop.")] = False,
+    json: options.Json = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """A language model writes a Triton kernel; a judge decides whether it may stay.
+
+    python -m orchestrator --op rmsnorm
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if version:
+        typer.echo(f"orchestrator {__version__}")
+        return
+    many = ops is not None or ops_file is not None or resume
+    if op is None and not many:
+        raise UsageError(
+            "nothing to do: give --op NAME, or --ops NAMES for a batch; `python -m orchestrator ops` lists the ops"
+        )
+    if (op is not None) + (ops is not None) + (ops_file is not None) > 1 or (op is not None and resume):
+        raise UsageError("--op is one run, --ops or --ops-file a batch, --resume goes on with one: give one of them")
+    if many and dry_run:
+        raise UsageError("--dry-run prints the first prompt of one op: give --op NAME")
+    if not many and (concurrency is not None or judges is not None or quiet):
+        raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
+    given: dict[str, dict[str, Any]] = {
+        "agent": {"name": agent, "model": model},
+        "loop": {
+            "rounds": rounds,
+            "stages": stages.split(",") if stages is not None else None,
+            "persist": persist or None,
+        },
+        **options.judge(device, quick, seed, require_sandbox),
+        "measure": {"require_idle": require_idle or None},
+    }
+    if op is None:
+        asked = batches.Asked(ops, ops_file, resume, concurrency or 8, judges, quiet, json)
+        raise typer.Exit(
+            batches.carry_out(asked, lambda own: options.settings(config, override, given, own), workspaces)
+        )
+    settings, wanted = options.settings(config, override, given), options.op(op)
+    if dry_run:
+        raise typer.Exit(_dry_run(wanted, settings))
+    raise typer.Exit(_run(wanted, settings, workspaces, as_json=json))
+
+
+def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
+    from orchestrator import records
+
+    terminal = carry.terminal(to_stderr=as_json)
+    finished = carry.through(
+        _loop(op, settings, workspaces, terminal),
+        terminal,
+        f"interrupted; the record so far is in {workspaces / 'runs'}",
+    )
+    if as_json:
+        typer.echo(records.to_json(finished))
+    return finished.exit_code
+
+
+async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
+    from orchestrator import opcheck
+    from orchestrator.agents.choose import choose
+    from orchestrator.asking import Asking, Purse
+    from orchestrator.loop import run_op
+
+    agent, why = choose(
+        settings.agent.name,
+        op_recorded=op.recorded,
+        single_op=True,
+        options=settings.agent.options(),
+        announce=terminal.say,
+    )
+    terminal.say(why)
+    async with carry.judge(settings, workspaces / "judge.log") as executor:
+        terminal.say(await opcheck.require(op, executor, settings.judge))
+        asking = Asking(agent, (Purse("op", settings.budget.op),))
+        with carry.entered(workspaces, terminal) as watch:
+            return await run_op(op, asking, executor, settings, workspaces, watch)
+
+
+def _dry_run(op: Op, settings: Settings) -> int:
+    """Print the first prompt. The judge is asked where it would judge, since the prompt says so; nothing is kept."""
+    from orchestrator.agents.render import render
+    from orchestrator.prompts import Prompts
+    from orchestrator.records import Judging
+
+    async def judging(log: Path) -> Judging:
+        async with carry.judge(settings, log) as executor:
+            return await executor.start()
+
+    with tempfile.TemporaryDirectory() as folder:
+        where = carry.through(judging(Path(folder) / "judge.log"), carry.terminal(to_stderr=True))
+    typer.echo(render(Prompts(op, where, settings.loop.rounds).generate()))
+    return 0
