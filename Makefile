@@ -24,6 +24,7 @@ check-all: lint types check-oldest
 	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-cpu.txt
 	$(PYTHON) benchmarks/kill_verdicts.py 2>&1 | tee benchmarks/results/kill-verdicts-cpu.txt
 	$(PYTHON) benchmarks/kill_batches.py 2>&1 | tee benchmarks/results/kill-batches.txt
+	$(PYTHON) benchmarks/scale.py --out benchmarks/results/scale.md
 
 # Kernels of public libraries before the policy and the judge. Only their text is read: installed apart, without what they need.
 foreign:

@@ -132,13 +132,15 @@ def carry_out(
         todo = plan.newest(workspaces)
     except UsageError:
         todo = plan.new([plan.Wanted(op.name) for op in scenario.ops])
-    work = [Work(planned, op, settings) for planned, op in zip(todo.ops, scenario.ops, strict=True)]
+    by_name = {op.name: op for op in scenario.ops}
     pool = Pool([Slot(ScriptedJudge(scenario.scripts, log))])
-    index = ledger.Ledger(workspaces)
     progress = Progress(Console(quiet=True), quiet=True)
-    with closing(index):
-        agents = AgentsThatNote(log)
-        return asyncio.run(batch.carry_out(todo, work, agents, pool, workspaces, index, progress, concurrency))
+    with closing(ledger.Ledger(workspaces)) as index:
+        means = batch.Means(
+            *(lambda one: Work(one, by_name[one.op], settings), settings.budget.batch, AgentsThatNote(log), pool),
+            *(workspaces, index, progress),
+        )
+        return asyncio.run(batch.carry_out(todo, means, concurrency))
 
 
 def in_a_process(scenario: Scenario, place: Path, on_step: Callable[[], None] = lambda: None) -> int:

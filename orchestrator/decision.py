@@ -38,8 +38,7 @@ def timings(measured: Measured) -> str:
 
 
 def _rendered(template: str, **facts: object) -> str:
-    environment = resources.environment(resources.templates())
-    environment.filters.update(interval=_interval, gpu=_gpu)
+    environment = resources.environment(resources.templates(), interval=_interval, gpu=_gpu)
     return environment.get_template(template).render(**facts)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -107,10 +107,11 @@ class Ledger:
         with _sqlite_errors(self.path):
             self._base.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
 
-    def rows(self, table: str, run: str | None = None) -> list[Row]:
-        """All rows, or those of a run, in the order of their keys."""
+    def rows(self, table: str, runs: Collection[str] | None = None) -> list[Row]:
+        """All rows, or those of some runs, in the order of their keys."""
         assert table in TABLES
-        where, values = ("WHERE run = ?", (run,)) if run is not None else ("", ())
+        where = "" if runs is None else "WHERE run IN (SELECT value FROM json_each(?))"
+        values = () if runs is None else (json.dumps(list(runs)),)
         with _sqlite_errors(self.path):
             found = self._base.execute(f"SELECT * FROM {table} {where} ORDER BY 1, 2", values)
             names = [column[0] for column in found.description]

@@ -6,11 +6,16 @@ Owns the words for an op that has no decision, the row of the table at the end, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from orchestrator import ledger as ledgers
 from orchestrator.errors import BudgetSpent, InfrastructureError, OrchestratorError
 from orchestrator.ledger import Ledger, Row
-from orchestrator.records import Decision, Record
+from orchestrator.plan import Planned
+from orchestrator.recorder import RUN
+from orchestrator.records import Decision, Record, Run, from_json
+from orchestrator.workspace import Workspace
 
 UNDONE, REFUSED, FAILED = "UNDONE", "REFUSED", "FAILED"  # beside the decisions
 _ACCEPTED = (Decision.MERGE, Decision.UNMEASURED)
@@ -53,42 +58,63 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
     return int(not all(one.accepted for one in outcomes))
 
 
-def of_decided(ledger: Ledger, op: str, run: str) -> Outcome | None:
-    """That of a run that is over, by the ledger; None where it is not, or the ledger does not know.
+def decided(ledger: Ledger, planned: Sequence[Planned]) -> dict[str, Outcome]:
+    """By op, the outcomes of those whose run is over, by the ledger.
 
     The ledger's rows follow the record on disk, so a run that is over there is over. A kernel that is to be merged and
     is not yet has no outcome.
     """
-    decisions, runs = ledger.rows("decisions", run), ledger.rows("runs", run)
-    if not decisions or not runs or runs[0]["error"]:
-        return None
-    decision = decisions[0]
-    if decision["decision"] == Decision.MERGE and not decision["merge_commit"]:
-        return None
-    return _with_costs(ledger, Outcome(op, run, str(decision["decision"]), str(decision["reason"])))
+    ops = {one.run: one.op for one in planned}
+    failed = {row["run"] for row in ledger.rows("runs", ops) if row["error"]}
+    found = [
+        Outcome(ops[str(row["run"])], str(row["run"]), str(row["decision"]), str(row["reason"]))
+        for row in ledger.rows("decisions", ops)
+        if row["run"] not in failed and (row["decision"] != Decision.MERGE or row["merge_commit"])
+    ]
+    return {one.op: one for one in _with_costs(ledger, found)}
 
 
-def of_error(ledger: Ledger, op: str, run: str, error: OrchestratorError, *, unanswered: bool) -> Outcome:
+def earlier(ledger: Ledger, planned: Sequence[Planned], workspaces: Path) -> dict[str, Outcome]:
+    """By op, the outcomes of those that were over before this process began; their cost counts."""
+    runs = workspaces / "runs"
+    begun = [one for one in planned if (runs / one.run / RUN).is_file()]
+    found = decided(ledger, begun)
+    for one in begun:
+        if one.op not in found and _is_over(runs / one.run / RUN, workspaces):
+            ledgers.refresh(ledger, runs / one.run)  # killed between the record and its row
+            found |= decided(ledger, [one])
+    return found
+
+
+def _is_over(record: Path, workspaces: Path) -> bool:
+    run = from_json(Run, record.read_bytes())
+    if run.verdict is None or run.error:
+        return False
+    if run.verdict.decision is not Decision.MERGE:
+        return True
+    return bool(Workspace.open(workspaces, run.op).open_run(run.id).merge_commit())
+
+
+def of_error(ledger: Ledger, planned: Planned, error: OrchestratorError, *, unanswered: bool) -> Outcome:
     """That of an op that ended without a decision."""
     undone = unanswered or isinstance(error, BudgetSpent)
     kind = UNDONE if undone else FAILED if isinstance(error, InfrastructureError) else REFUSED
-    return _with_costs(ledger, Outcome(op, run, kind, str(error)))
+    return _with_costs(ledger, [Outcome(planned.op, planned.run, kind, str(error))])[0]
 
 
-def _with_costs(ledger: Ledger, outcome: Outcome) -> Outcome:
-    calls = [row for row in ledger.rows("model_calls", outcome.run) if row["answered"]]
+def _with_costs(ledger: Ledger, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    runs = [one.run for one in outcomes]
+    calls: dict[str, list[Row]] = {run: [] for run in runs}
+    for row in ledger.rows("model_calls", runs):
+        calls[str(row["run"])] += [row] if row["answered"] else []
+    seconds = {row["run"]: _number(row["seconds"]) for row in ledger.rows("runs", runs)}
+    return [_with_cost(one, calls[one.run], seconds.get(one.run, 0.0)) for one in outcomes]
+
+
+def _with_cost(outcome: Outcome, calls: Sequence[Row], seconds: float) -> Outcome:
     made = [row for row in calls if row["requests"]]
-    runs = ledger.rows("runs", outcome.run)
-    return Outcome(
-        outcome.op,
-        outcome.run,
-        outcome.decision,
-        outcome.reason,
-        rounds=len(calls),
-        tokens=_tokens(made),
-        usd=_sum([row["cost_usd"] for row in made]),
-        seconds=_number(runs[0]["seconds"]) if runs else 0.0,
-    )
+    usd = _sum([row["cost_usd"] for row in made])
+    return replace(outcome, rounds=len(calls), tokens=_tokens(made), usd=usd, seconds=seconds)
 
 
 def _tokens(calls: Sequence[Row]) -> int | None:

@@ -146,7 +146,7 @@ def test_a_champion_put_there_by_hand_is_of_no_run(space: Workspace) -> None:
     run = space.start_run(FILES, "r1")
     run.commit_attempt(KERNEL, b"champion", "attempt 1", {})
     run.merge("merge run/r1: fast")
-    entries = space._entries("main") | {KERNEL: space._blob(b"by hand")}
+    entries = space._entries("main") | {KERNEL: space._objects.blob(b"by hand")}
     commit = space._commit(entries, "by hand\n", space.tip("main"))
     space._move("main", commit, space.tip("main"))
     assert space.champion(KERNEL) == Champion(commit, KERNEL, b"by hand", "")
@@ -334,7 +334,7 @@ def test_a_damaged_repository_is_one_line(space: Workspace) -> None:
     run = space.start_run(FILES, "r1")
     tree = git(space, "rev-parse", "main^{tree}")
     (space.path / "objects" / tree[:2] / tree[2:]).unlink()
-    with pytest.raises(WorkspaceError, match="git ls-tree failed") as error:
+    with pytest.raises(WorkspaceError, match="git cat-file failed") as error:
         run.commit_attempt(KERNEL, b"x", "attempt 1", {})
     assert str(space.path) in one_line(error)
 
