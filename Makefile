@@ -19,6 +19,7 @@ test:
 
 # What takes longer; its last output is kept in benchmarks/results/check-all.txt.
 check-all: lint types check-oldest
+	$(PYTHON) -m pip install --quiet -e '.[dev,ray]'
 	$(PYTHON) -m pytest -m "long or not long" 2>&1 | tee benchmarks/results/check-all.txt
 	$(PYTHON) -m orchestrator redteam --device cpu 2>&1 | tee benchmarks/results/redteam-cpu.txt
 	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-cpu.txt

@@ -79,8 +79,9 @@ def check(work: Iterable[Work], shared: Settings, agents: Agents, workspaces: Pa
     """Whatever would stop the batch later, before anything is written. Raises OrchestratorError."""
     for one in work:
         settings, name = one.settings, one.planned.op
-        if settings.judge.device != shared.judge.device or settings.budget.batch != shared.budget.batch:
-            raise UsageError(f"{name}: judge.device and budget.batch are the batch's; an op cannot have its own")
+        where = [(one.judge.executor, one.judge.device, one.budget.batch) for one in (settings, shared)]
+        if where[0] != where[1]:
+            raise UsageError(f"{name}: judge.executor, judge.device and budget.batch are the batch's, not an op's")
         priced = settings.agent.name == "recorded" or settings.agent.prices is not None
         if not priced and (settings.budget.op.usd or settings.budget.batch.usd):
             raise UsageError(f"{name}: a budget in usd needs a table of prices: -c agent.prices=FILE")

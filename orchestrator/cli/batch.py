@@ -108,7 +108,7 @@ async def _batch(
     from orchestrator.executors import pool
     from orchestrator.ledger import Ledger
 
-    judges = pool.local(asked.judges, shared.judge.device, workspaces)
+    judges = pool.of(shared.judge, asked.judges, workspaces)
     try:
         with closing(Ledger(workspaces)) as index:
             means = batch.Means(work_of, shared.budget.batch, agents, judges, workspaces, index, progress)

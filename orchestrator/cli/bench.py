@@ -28,7 +28,7 @@ def require_gpu(settings: Settings) -> None:
     """
     from orchestrator import finish, gpu
 
-    if settings.judge.device == "cpu" or not gpu.present():
+    if settings.judge.device == "cpu" or (settings.judge.executor == "local" and not gpu.present()):
         raise UsageError(finish.NOTHING_TO_MEASURE_ON)
 
 

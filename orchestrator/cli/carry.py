@@ -12,7 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from orchestrator.config import Settings
-    from orchestrator.executors.local import LocalExecutor
+    from orchestrator.executors import Executor
     from orchestrator.terminal import Terminal
     from orchestrator.watch import Watch
 
@@ -52,11 +52,13 @@ def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str = "i
 
 
 @asynccontextmanager
-async def judge(settings: Settings, log: Path) -> AsyncIterator[LocalExecutor]:
-    """A judge on this machine; it starts when it is first asked."""
+async def judge(settings: Settings, log: Path) -> AsyncIterator[Executor]:
+    """One judge, of this machine or of a cluster; it starts when it is first asked."""
+    from orchestrator.executors import pool
     from orchestrator.executors.local import LocalExecutor
 
-    executor = LocalExecutor(settings.judge.device, log)
+    local = settings.judge.executor == "local"
+    executor = LocalExecutor(settings.judge.device, log) if local else pool.of(settings.judge, 1, log.parent)
     try:
         yield executor
     finally:

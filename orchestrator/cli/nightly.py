@@ -77,7 +77,7 @@ async def _night(settings: Settings, workspaces: Path, agents: Agents, progress:
     from orchestrator.nights import night
 
     index = Ledger(workspaces)
-    judges = pool.local(settings.night.judges, settings.judge.device, workspaces)
+    judges = pool.of(settings.judge, settings.night.judges, workspaces)
     names = ops.names(options.ops_root())
     try:
         means = night.Means(workspaces, names, options.op, settings, judges, agents, index, progress)
