@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import opcheck, outcome, plan
+from orchestrator import opcheck, outcome, plan, tracing
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
 from orchestrator.agents.recorded import INDEX, RepliesExhausted
@@ -86,6 +86,7 @@ def check(work: Iterable[Work], shared: Settings, agents: Agents, workspaces: Pa
         if not priced and (settings.budget.op.usd or settings.budget.batch.usd):
             raise UsageError(f"{name}: a budget in usd needs a table of prices: -c agent.prices=FILE")
         agents.prepare(settings.agent)
+        tracing.watchers()
         if (workspaces / f"{name}.git").exists():
             Workspace.open(workspaces, name)
 
@@ -179,7 +180,8 @@ class Batch:
             self._progress.doing(op.name, "its test is being checked")
             self._progress.say(await opcheck.require(op, self._pool, settings.judge))
         asking = Asking(agent, (Purse("op", settings.budget.op), self._purse))
-        watch = Several(Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
+        noting, showing = Noting(self._journal, op.name, run), Showing(self._progress, op.name)
+        watch = Several(Entering(self._ledger), noting, showing, *tracing.watchers())
         await run_op(op, asking, self._pool, settings, self._workspaces, watch, run)
 
     def _count(self, earlier: Outcome) -> None:

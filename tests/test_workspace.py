@@ -142,6 +142,35 @@ def test_a_demoted_champion_leaves_main_and_stays_in_history(space: Workspace) -
     assert space.read(KERNEL) == b"better"
 
 
+def test_a_repository_that_somebody_packed_is_read_and_written_all_the_same(space: Workspace) -> None:
+    run = space.start_run(FILES, "r1")
+    run.commit_attempt(KERNEL, b"champion", "attempt 1", {})
+    tip = space.tip("run/r1")
+    git(space, "gc", "-q", "--prune=now")
+    assert not list((space.path / "refs" / "heads").rglob("r1")) and not list((space.path / "objects").glob("??/*"))
+    assert space.tip("run/r1") == tip and space.tip("run/r2") == ""
+    again = space.open_run("r1")
+    assert dict(again.files) == FILES and space.read_at(KERNEL, tip) == b"champion"
+    again.commit_file("DECISION.md", b"why", "decision")
+    again.merge("merge run/r1: fast")
+    assert tree_of(space, "main") == {**FILES, KERNEL: b"champion", "DECISION.md": b"why"}
+    assert git(space, "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_a_folder_put_on_main_by_hand_is_refused(space: Workspace) -> None:
+    run = space.start_run(FILES, "r1")
+    run.commit_attempt(KERNEL, b"champion", "attempt 1", {})
+    inner = space._objects.tree({"x": space._objects.blob(b"x")})
+    listing = git(space, "ls-tree", "main") + f"\n040000 tree {inner}\tfolder\n"
+    made = subprocess.run(
+        ["git", "--git-dir", str(space.path), "mktree"], input=listing, capture_output=True, text=True, check=True
+    )
+    commit = space._objects.commit(made.stdout.strip(), (space.tip("main"),), "x <y@z>", "by hand")
+    space._move("main", commit, space.tip("main"))
+    with pytest.raises(WorkspaceError, match="holds folder, which is no file of ours"):
+        run.merge("merge")
+
+
 def test_a_champion_put_there_by_hand_is_of_no_run(space: Workspace) -> None:
     run = space.start_run(FILES, "r1")
     run.commit_attempt(KERNEL, b"champion", "attempt 1", {})

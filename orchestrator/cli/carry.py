@@ -68,11 +68,13 @@ async def judge(settings: Settings, log: Path) -> AsyncIterator[Executor]:
 @contextmanager
 def entered(workspaces: Path, watch: Watch) -> Iterator[Watch]:
     """The watcher, and beside it the one that enters the run into the ledger."""
+    from orchestrator import tracing
     from orchestrator.ledger import Entering, Ledger
     from orchestrator.watch import Several
 
+    spans = tracing.watchers()
     index = Ledger(workspaces)
     try:
-        yield Several(Entering(index), watch)
+        yield Several(Entering(index), watch, *spans)
     finally:
         index.close()
