@@ -1,4 +1,5 @@
-"""From a reply to a report: tree, guard, policy and signature, judge; each only if what came before found nothing.
+"""From a reply to a report: tree, guard, policy and signature, judge, audit; each only if what came before found
+nothing.
 
 Owns that order. What each step knows is its own; nothing here looks inside a kernel.
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from orchestrator import guard, policy, reply, signature, tree
+from orchestrator.audit import engine as audit
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor
@@ -66,7 +68,10 @@ async def judge_reply(
 async def judge_kernel(
     kernel: bytes, op: Op, export: Export, executor: Executor, settings: JudgeSettings, folder: Path
 ) -> Report:
-    """The verdict on a kernel file: what it may say, then what it does. `folder` is where the job folder is made."""
+    """The verdict on a kernel file: what it may say, what it does, then what known faults its source shows.
+
+    `folder` is where the job folder is made.
+    """
     spec = op.spec
     checked = policy.check(
         kernel,
@@ -80,7 +85,8 @@ async def judge_kernel(
     if findings := (*checked.findings, *([misfit] if misfit else [])):
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     report = await run_kernel(kernel, op, export, executor, settings, folder)
-    return replace(report, notes=(*notes, *report.notes))
+    found = audit.established(kernel, spec.kernel_name) if report.passed else ()
+    return replace(report, notes=(*notes, *report.notes), audit=found)
 
 
 async def run_kernel(

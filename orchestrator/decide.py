@@ -42,13 +42,18 @@ def decide(
     rounds: int,
     rungs_done: tuple[str, ...] = (),
     persist: bool = False,
+    objection: str = "",
 ) -> Verdict:
     """The decision of a run and why. Always answers.
 
-    passed says whether some attempt passed; last_status is the last attempt's, None if there was none. measurement
-    is the best passed attempt's and counts only if one passed. rungs_done names the stages tried so far; persist goes
-    on at parity as long as there are rungs.
+    passed says whether some attempt passed and was accepted; last_status is the last attempt's, None if there was none.
+    measurement is the best such attempt's and counts only if there is one. rungs_done names the stages tried so far;
+    persist goes on at parity as long as there are rungs. objection is what the audit establishes against the best
+    kernel, or against one that passed and was not accepted: with it nothing is merged.
     """
+    if not passed and objection:
+        reason = f"Correct on every case, but not accepted: {objection}; a person looks."
+        return Verdict(Decision.ESCALATE, reason)
     if not passed:
         return _nothing_passed(last_status, rounds)
     if measurement is None:
@@ -58,7 +63,10 @@ def decide(
             f"Correct, but not measured: noise of {measurement.noise:.0%} drowns any figure; find a quieter machine."
         )
         return Verdict(Decision.UNMEASURED, reason)
-    return _Weighed(measurement, thresholds, rungs_done, persist).verdict()
+    verdict = _Weighed(measurement, thresholds, rungs_done, persist).verdict()
+    if verdict.decision is Decision.MERGE and objection:
+        return Verdict(Decision.ESCALATE, f"Not merged, because {objection}; a person looks. {verdict.reason}")
+    return verdict
 
 
 def _nothing_passed(last_status: Status | None, rounds: int) -> Verdict:

@@ -70,6 +70,6 @@ async def _stage(
         recorder.answered(reply, folder)
         judged = await judge_reply(reply, op, recorder.branch, executor, settings.judge, folder)
         recorder.judged(stage, round_, reply, judged, folder)
-        if judged.report.passed:
+        if judged.report.accepted:
             return
         prompt = prompts.repair(prompt, reply, judged.report, round_)

@@ -8,14 +8,26 @@ provider.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from orchestrator import decision, resources, weigh
 from orchestrator.measured import COMPILED, Measured
 from orchestrator.ops import Op
-from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn, WrongElement
+from orchestrator.records import (
+    AuditFinding,
+    CaseResult,
+    Judging,
+    Part,
+    Prompt,
+    Reply,
+    Report,
+    Turn,
+    WrongElement,
+)
 
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
 _LAGGING = 6  # shapes named as those where most is to be gained
+_NOTED = 8  # findings of the audit on speed
 _DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
 
 
@@ -32,8 +44,8 @@ class Prompts:
         text = _render("generate.md.j2", **self._common, files=self._files)
         return Prompt(self._system, (Turn("user", text),))
 
-    def improve(self, stage: str, kernel: bytes, measured: Measured) -> Prompt:
-        """The first prompt of a later stage: the best kernel so far, and where it falls behind."""
+    def improve(self, stage: str, kernel: bytes, measured: Measured, noted: Sequence[AuditFinding]) -> Prompt:
+        """The first prompt of a later stage: the best kernel so far, where it falls behind, what the audit notes."""
         rows = [row for row in weigh.rows(measured) if not row.launch_bound]
         lagging = sorted(rows, key=lambda row: (row.speedup.middle, row.ceiling_share))[:_LAGGING]
         shape = lagging[0].name if lagging else ""
@@ -44,6 +56,7 @@ class Prompts:
             kernel=kernel.decode(),
             timings=decision.timings(measured),
             lagging=lagging,
+            noted=[one for one in noted if one.part in (Part.PERFORMANCE, Part.MEMORY)][:_NOTED],
             generated=measured.generated.get(f"{COMPILED}-{shape.replace(' ', '-')}.py", ""),
             generated_for=shape,
         )
@@ -51,7 +64,8 @@ class Prompts:
 
     def repair(self, asked: Prompt, reply: Reply, report: Report, round_: int) -> Prompt:
         """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed."""
-        text = _render("repair.md.j2", **self._common, round=round_, report=render_report(report))
+        facts = {"round": round_, "report": render_report(report), "grave": bool(report.grave)}
+        text = _render("repair.md.j2", **self._common, **facts)
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
 
 

@@ -21,11 +21,25 @@ from pathlib import Path
 from orchestrator import config, decision, kept, prompts, repro, weigh
 from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
+from orchestrator.audit import engine as audit
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
 from orchestrator.measure import MEASURED, Rivals
 from orchestrator.measured import Measured
 from orchestrator.ops import Op
-from orchestrator.records import Attempt, Judging, Prompt, Reply, Report, Run, Status, Verdict, from_json, to_json
+from orchestrator.records import (
+    Attempt,
+    AuditFinding,
+    Judging,
+    Prompt,
+    Reply,
+    Report,
+    Run,
+    Severity,
+    Status,
+    Verdict,
+    from_json,
+    to_json,
+)
 from orchestrator.tree import remove_tree, write_whole
 from orchestrator.watch import Watch
 from orchestrator.workspace import RunBranch, Workspace
@@ -134,12 +148,13 @@ class Recorder:
             "Agent": self.run.agent,
             "Model": reply.model,
             "Prompt-Sha256": digest,
+            **({"Audit": ", ".join(f"{one.rule} in line {one.line}" for one in report.grave)} if report.grave else {}),
         }
         subject = f"attempt {number} ({stage}, round {round_}): {report.status}"
         name = self._op.spec.kernel_name
         commit = self._committed(subject, lambda: self.branch.commit_attempt(name, judged.kernel, subject, trailers))
         attempt = Attempt(number, stage, round_, self.run.agent, reply.model, digest, report, reply.usage, commit)
-        best = number if report.passed and self.run.best is None else self.run.best  # a later one must be measured
+        best = number if report.accepted and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._save()
         self._watch.judged(attempt)
@@ -168,12 +183,13 @@ class Recorder:
         self.run = replace(self.run, remarks=(*self.run.remarks, text))
 
     def challenger(self) -> int | None:
-        """The attempt that is to be measured: the best if it was not, else the newest if that passed too; or none."""
+        """The attempt that is to be measured: the best if it was not, else the newest if that was accepted too; or
+        none."""
         run = self.run
         if run.best is None or run.measurement is None:
             return run.best
         newest = run.attempts[-1]
-        return newest.number if newest.report.passed and newest.number != run.best else None
+        return newest.number if newest.report.accepted and newest.number != run.best else None
 
     def measures(self, challenger: int) -> tuple[Path, Rivals]:
         """The folder of that attempt's measurement, and what it is measured against, which is kept there before."""
@@ -226,10 +242,21 @@ class Recorder:
             self.run = replace(self.run, measurement=replace(self.run.measurement, rungs_left=left))
         self._save()
 
-    def so_far(self) -> tuple[bytes, Measured]:
-        """The best kernel, and what was measured of it."""
-        assert self._measured is not None
-        return self.best_kernel(), self._measured
+    def so_far(self) -> tuple[bytes, Measured, tuple[AuditFinding, ...]]:
+        """The best kernel, what was measured of it, and what the audit notes of it."""
+        assert self._measured is not None and self.run.best is not None
+        return self.best_kernel(), self._measured, self.run.attempts[self.run.best - 1].report.audit
+
+    def objection(self) -> str:
+        """What the audit now establishes against the best kernel, or against the last that passed where there is no
+        best one; "" where that is nothing.
+        """
+        passed = [attempt.number for attempt in self.run.attempts if attempt.report.passed]
+        if not (number := self.run.best or next(reversed(passed), None)):
+            return ""
+        found = audit.established(self.kernel_of(number), self._op.spec.kernel_name)
+        grave = [f"{one.rule} in line {one.line}" for one in found if one.severity is Severity.HIGH]
+        return f"of attempt {number} the audit establishes {', '.join(grave)}" if grave else ""
 
     def _lead(self, number: int, measured: Measured, rivals: Rivals, rungs_left: int) -> None:
         self._measured, self._rivals = measured, rivals
@@ -249,7 +276,7 @@ class Recorder:
         attempts = tuple(new if attempt is old else attempt for attempt in self.run.attempts)
         if number == best:
             self.run = replace(self.run, best=None, measurement=None)
-        self.run = replace(self.run, attempts=attempts, best=best if number != best or report.passed else None)
+        self.run = replace(self.run, attempts=attempts, best=best if number != best or report.accepted else None)
         self._watch.judged(new)
 
     def merged(self) -> None:

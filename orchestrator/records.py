@@ -67,6 +67,47 @@ class Finding(Record):
     advice: str  # what to do instead
 
 
+class Severity(StrEnum):
+    """How grave a finding of the audit is. HIGH is kept for what is established; what depends on shapes or values is
+    MEDIUM at most."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Part(StrEnum):
+    """The part of an audit that a finding belongs to."""
+
+    CORRECTNESS = "correctness"
+    PERFORMANCE = "performance"
+    MEMORY = "memory access"
+    NUMERICS = "numerical stability"
+    PRACTICE = "good practice"
+
+
+@dataclass(frozen=True)
+class AuditFinding(Record):
+    """A known fault that the audit finds in a kernel, for a person, a program or a code host."""
+
+    rule: str
+    severity: Severity
+    part: Part
+    file: str
+    line: int
+    column: int  # from 1
+    text: str  # the line, capped
+    message: str  # what is wrong here, and under which condition
+    why: str
+    repair: str
+
+    @property
+    def priority(self) -> tuple[int, int, str, int, int, str]:
+        """The gravest first, then by part, file and line."""
+        gravity, part = list(Severity).index(self.severity), list(Part).index(self.part)
+        return gravity, part, self.file, self.line, self.column, self.rule
+
+
 @dataclass(frozen=True)
 class WrongElement(Record):
     """One element that missed its tolerance."""
@@ -137,6 +178,7 @@ class Report(Record):
         default_factory=dict
     )  # start, import, cases (of them each check of a series), compile, total
     output: str = ""  # what the candidate printed, capped; never evidence
+    audit: tuple[AuditFinding, ...] = ()  # of a kernel that passed: what its source shows, the gravest first
 
     def __post_init__(self) -> None:
         if self.status is not Status.PASSED:
@@ -154,6 +196,16 @@ class Report(Record):
     def passed(self) -> bool:
         """Whether the attempt passed."""
         return self.status is Status.PASSED
+
+    @property
+    def grave(self) -> tuple[AuditFinding, ...]:
+        """Faults that the audit establishes in a kernel that passed."""
+        return tuple(one for one in self.audit if one.severity is Severity.HIGH)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it passed and the audit establishes nothing against it."""
+        return self.passed and not self.grave
 
     @property
     def passed_cases(self) -> int:

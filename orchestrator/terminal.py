@@ -107,6 +107,9 @@ class Terminal(Silent):
             if len(report.findings) > 1:  # a single one is the message already
                 self._line("  - ", f"{finding.where}: {finding.message}")
             self._line("    instead: ", finding.advice)
+        for fault in report.grave:
+            self._line("  audit, high: ", f"line {fault.line} ({fault.rule}): {fault.message}", style="red")
+            self._line("    instead: ", fault.repair)
         failed = [case for case in report.cases if not case.passed]
         if failed:
             self._failing(failed)

@@ -256,3 +256,19 @@ def test_a_grid_over_all_rows_reaches_every_decision() -> None:
         found = measured(**fields, roofline_share=share, rungs_left=left)
         seen |= {ask(found, passed=passed, last=last, rungs_done=done).decision, ask(None, passed=passed).decision}
     assert seen == set(Decision)
+
+
+@pytest.mark.parametrize(
+    ("passed", "found", "decision"),
+    [
+        (True, MEASURED, Decision.ESCALATE),  # which would be merged
+        (True, measured(**PARITY), Decision.REWORK),  # a later stage may repair it
+        (False, None, Decision.ESCALATE),
+    ],
+)
+def test_what_the_audit_establishes_is_never_merged(
+    passed: bool, found: Measurement | None, decision: Decision
+) -> None:
+    verdict = ask(found, passed=passed, objection="of attempt 1 the audit establishes a fault")
+    assert verdict.decision is decision
+    assert decision is Decision.REWORK or "a fault; a person looks" in verdict.reason

@@ -20,6 +20,7 @@ from orchestrator.errors import UsageError
 from orchestrator.records import Finding
 from orchestrator.text import printable
 
+KEPT = 40  # findings of a candidate
 _COMMENT = re.compile(r"#\s*audit:\s*ignore\s+([\w-]+)[ \t]*(.*)")
 SKIPPED = {".git", "__pycache__", ".venv", "venv", "node_modules", ".tox", "build", "dist"}
 
@@ -37,6 +38,15 @@ def audit(path: Path) -> Audit:
             )
         return Audit(found, version)
     return Audit((audit_bytes(_bytes(path), str(path)),), version)
+
+
+def established(data: bytes, name: str) -> tuple[AuditFinding, ...]:
+    """What the source of a candidate shows, the gravest first and no more than KEPT.
+
+    Its comments silence nothing: what a candidate says may convict it, never acquit it.
+    """
+    found = audit_bytes(data, name)
+    return in_order([*found.findings, *(one.finding for one in found.silenced)])[:KEPT]
 
 
 def audit_bytes(data: bytes, name: str) -> FileAudit:
