@@ -329,6 +329,24 @@ class OpCheck(Record):
 
 
 @dataclass(frozen=True)
+class Compiled(Record):
+    """What one specialization of a kernel became for one target. None: nothing stated it."""
+
+    kernel: str
+    target: str  # "sm_90", "gfx942"
+    warps: int
+    stages: int
+    registers: int | None = None  # of a thread
+    spilled_bytes: int | None = None  # of a thread, as the assembler or the driver counts them
+    shared_bytes: int | None = None  # of a program
+    load_bits: dict[int, int] | None = None  # width of one thread's access to global memory -> instructions
+    store_bits: dict[int, int] | None = None
+    bulk_copies: int | None = None  # by the copy engine, for a whole tile
+    tensor_cores: bool | None = None  # whether it multiplies on them
+    occupancy: float | None = None  # estimated share of a multiprocessor's warps, 0 to 1
+
+
+@dataclass(frozen=True)
 class Judging(Record):
     """Where verdicts are made: what a prompt and a record say of it."""
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from orchestrator.records import Compiled
+
 
 class Unrecordable(Exception):
     """A constant of a launch that has no form as text."""
@@ -40,9 +42,7 @@ class CompileResult:
     error: str = ""  # the compiler's words, headed by the kernel's line; empty when ok
     limit: str = ""  # why it could not be tried; then neither ok nor an error
     seconds: float = 0.0
-    shared_bytes: int | None = None
-    registers: int | None = None  # of a thread; NVIDIA only, as ptxas says
-    spilled_bytes: int | None = None
+    compiled: Compiled | None = None  # when ok: what it became
     cached: bool = False
 
     def to_json(self) -> str:
