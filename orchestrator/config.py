@@ -90,6 +90,13 @@ class MeasureSettings(_Section):
     without: tuple[str, ...] = ()
 
 
+class DocsSettings(_Section):
+    """Where what is known of Triton's language is kept."""
+
+    folder: Path = Path("docs/.triton_docs")
+    site: str = "https://triton-lang.org/main"
+
+
 class Budget(_Section):
     """What may be spent. None: as much as it takes."""
 
@@ -117,6 +124,7 @@ class Settings(BaseSettings):
     agent: AgentSettings = AgentSettings()
     judge: JudgeSettings = JudgeSettings()
     measure: MeasureSettings = MeasureSettings()
+    docs: DocsSettings = DocsSettings()
     budget: BudgetSettings = BudgetSettings()
     decision: Thresholds = Thresholds()
 

@@ -11,12 +11,13 @@ from orchestrator.agents import Agent, Request
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.attempt import judge_reply, require_sandbox
 from orchestrator.config import Settings
+from orchestrator.docs import cache as docs
 from orchestrator.errors import BudgetSpent
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
 from orchestrator.recorder import Recorder
-from orchestrator.records import Decision, Judging, Run
+from orchestrator.records import Decision, Run
 from orchestrator.settle import conclude, weighed
 from orchestrator.watch import Watch
 
@@ -36,13 +37,15 @@ async def run_op(
     Raises OrchestratorError when our own machinery fails or the settings cannot work; the record says so too.
     """
     judging = await executor.start()
+    guide = docs.ready(judging.versions["triton"], settings.docs.folder)
     if settings.judge.require_sandbox:
         require_sandbox(judging)
     recorder = Recorder.open(op, agent.name, settings, workspaces, judging, watch, run_id)
+    prompts = Prompts(op, judging, settings.loop.rounds, guide)
     with recorder.recording():
         for rung, stage in enumerate(settings.loop.stages, 1):
             try:
-                await _stage(stage, op, agent, executor, settings, recorder, judging)
+                await _stage(stage, prompts, op, agent, executor, settings, recorder)
             except (RepliesExhausted, BudgetSpent) as exhausted:
                 if recorder.run.best is None:
                     raise
@@ -56,13 +59,12 @@ async def run_op(
 
 
 async def _stage(
-    stage: str, op: Op, agent: Agent, executor: Executor, settings: Settings, recorder: Recorder, judging: Judging
+    stage: str, prompts: Prompts, op: Op, agent: Agent, executor: Executor, settings: Settings, recorder: Recorder
 ) -> None:
     """Up to `rounds` proposals; each failing one goes back to the model with its whole report.
 
     The first stage begins from the specification, a later one from the best kernel and what was measured of it.
     """
-    prompts = Prompts(op, judging, settings.loop.rounds)
     prompt = prompts.generate() if recorder.run.best is None else prompts.improve(stage, *recorder.so_far())
     for round_ in range(1, settings.loop.rounds + 1):
         folder = recorder.asked(prompt, stage, round_)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 
 from orchestrator import decision, resources, weigh
+from orchestrator.docs import select
+from orchestrator.docs.guide import Guide
 from orchestrator.measured import COMPILED, Measured
 from orchestrator.ops import Op
 from orchestrator.records import (
@@ -32,16 +34,19 @@ _DETAILED = 6  # failing cases shown with elements and traceback; all are in the
 
 
 class Prompts:
-    """The prompts of one run: one op, one place of judging."""
+    """The prompts of one run: one op, one place of judging, and what is known of the Triton there."""
 
-    def __init__(self, op: Op, judging: Judging, rounds: int) -> None:
+    def __init__(self, op: Op, judging: Judging, rounds: int, guide: Guide | None = None) -> None:
+        self._guide = guide
         self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
         self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
 
     def generate(self) -> Prompt:
         """The first prompt."""
-        text = _render("generate.md.j2", **self._common, files=self._files)
+        wanted = self._files["SPEC.md"] + self._files["ref.py"]
+        names = select.for_op(self._guide, wanted) if self._guide else ()
+        text = _render("generate.md.j2", **self._common, files=self._files, names=names)
         return Prompt(self._system, (Turn("user", text),))
 
     def improve(self, stage: str, kernel: bytes, measured: Measured, noted: Sequence[AuditFinding]) -> Prompt:
@@ -64,7 +69,8 @@ class Prompts:
 
     def repair(self, asked: Prompt, reply: Reply, report: Report, round_: int) -> Prompt:
         """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed."""
-        facts = {"round": round_, "report": render_report(report), "grave": bool(report.grave)}
+        told = select.for_report(self._guide, report) if self._guide else select.Told()
+        facts = {"round": round_, "report": render_report(report), "grave": bool(report.grave), "told": told}
         text = _render("repair.md.j2", **self._common, **facts)
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
 

@@ -147,6 +147,7 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
 def _dry_run(op: Op, settings: Settings) -> int:
     """Print the first prompt. The judge is asked where it would judge, since the prompt says so; nothing is kept."""
     from orchestrator.agents.render import render
+    from orchestrator.docs import cache
     from orchestrator.prompts import Prompts
     from orchestrator.records import Judging
 
@@ -156,5 +157,6 @@ def _dry_run(op: Op, settings: Settings) -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         where = carry.through(judging(Path(folder) / "judge.log"), carry.terminal(to_stderr=True))
-    typer.echo(render(Prompts(op, where, settings.loop.rounds).generate()))
+    guide = cache.ready(where.versions["triton"], settings.docs.folder)
+    typer.echo(render(Prompts(op, where, settings.loop.rounds, guide).generate()))
     return 0
