@@ -85,7 +85,7 @@ async def judge_kernel(
     if findings := (*checked.findings, *([misfit] if misfit else [])):
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     report = await run_kernel(kernel, op, export, executor, settings, folder)
-    found = audit.established(kernel, spec.kernel_name) if report.passed else ()
+    found = audit.established(kernel, spec.kernel_name, report.compiled) if report.passed else ()
     return replace(report, notes=(*notes, *report.notes), audit=found)
 
 

@@ -157,6 +157,29 @@ class SandboxPiece(Record):
 
 
 @dataclass(frozen=True)
+class Compiled(Record):
+    """What one specialization of a kernel became for one target. None: nothing stated it."""
+
+    kernel: str
+    target: str  # "sm_90", "gfx942"
+    warps: int
+    stages: int
+    registers: int | None = None  # of a thread
+    spilled_bytes: int | None = None  # of a thread, as the assembler or the driver counts them
+    shared_bytes: int | None = None  # of a program
+    load_bits: dict[int, int] | None = None  # width of one thread's access to global memory -> instructions
+    store_bits: dict[int, int] | None = None
+    bulk_copies: int | None = None  # by the copy engine, for a whole tile
+    tensor_cores: bool | None = None  # whether it multiplies on them
+    occupancy: float | None = None  # estimated share of a multiprocessor's warps, 0 to 1
+    stack_bytes: int | None = None  # of a thread: what is indexed by no constant, and what is spilled
+    uncoalesced: tuple[int, ...] | None = None  # lines whose access steps through memory across a warp's lanes
+    line: int = 0  # of the kernel's definition; 0: not said
+    types: dict[str, str] = field(default_factory=dict)  # of its arguments, where it was compiled ahead
+    constants: dict[str, Parameter] = field(default_factory=dict)  # its constexprs by name, of plain ones
+
+
+@dataclass(frozen=True)
 class Report(Record):
     """The verdict on one attempt. Only the judge builds one that says PASSED."""
 
@@ -178,6 +201,7 @@ class Report(Record):
         default_factory=dict
     )  # start, import, cases (of them each check of a series), compile, total
     output: str = ""  # what the candidate printed, capped; never evidence
+    compiled: tuple[Compiled, ...] = ()  # without a GPU: what was launched, compiled for real targets
     audit: tuple[AuditFinding, ...] = ()  # of a kernel that passed: what its source shows, the gravest first
 
     def __post_init__(self) -> None:
@@ -326,24 +350,6 @@ class OpCheck(Record):
     def passed(self) -> bool:
         """Whether every decoy that is not the reference itself is rejected, and there is one."""
         return 0 < self.rejected == len(self.counted)
-
-
-@dataclass(frozen=True)
-class Compiled(Record):
-    """What one specialization of a kernel became for one target. None: nothing stated it."""
-
-    kernel: str
-    target: str  # "sm_90", "gfx942"
-    warps: int
-    stages: int
-    registers: int | None = None  # of a thread
-    spilled_bytes: int | None = None  # of a thread, as the assembler or the driver counts them
-    shared_bytes: int | None = None  # of a program
-    load_bits: dict[int, int] | None = None  # width of one thread's access to global memory -> instructions
-    store_bits: dict[int, int] | None = None
-    bulk_copies: int | None = None  # by the copy engine, for a whole tile
-    tensor_cores: bool | None = None  # whether it multiplies on them
-    occupancy: float | None = None  # estimated share of a multiprocessor's warps, 0 to 1
 
 
 @dataclass(frozen=True)

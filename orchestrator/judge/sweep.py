@@ -23,7 +23,7 @@ from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
 from orchestrator.judge import scouts, testfile
 from orchestrator.judge.candidate import Candidate, CandidateFailed, Innocent
-from orchestrator.judge.checks.compiles import compiles
+from orchestrator.judge.checks.compiles import HOME, compiles
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.checks.global_state import global_state, unchanged
 from orchestrator.judge.checks.registry import call_checks, series_checks
@@ -31,12 +31,13 @@ from orchestrator.judge.checks.series import Series, SeriesCheck
 from orchestrator.judge.compare import compared
 from orchestrator.judge.compilation import Compiler
 from orchestrator.judge.proxy import Proxy
-from orchestrator.records import CaseResult, Job, Judging, Report, SandboxPiece, Status
+from orchestrator.records import CaseResult, Compiled, Job, Judging, Report, SandboxPiece, Status
 
 _SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
 _SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
 _OTHER_SEED = 0x5EED
 _SCOUTED_ELEMENTS = 1 << 28
+_MOST_COMPILED = 150  # specializations that a report describes, a rule's own target's first
 
 # When cases fail in several ways the report is headed by the first of these that occurs.
 _GRAVEST = (
@@ -70,6 +71,7 @@ class _Progress:
     cases: list[CaseResult] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    compiled: list[Compiled] = field(default_factory=list)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -96,6 +98,7 @@ class _Progress:
             versions=self.judging.versions,
             seconds={name: round(value, 4) for name, value in self.seconds.items()},
             output=output,
+            compiled=tuple(sorted(self.compiled, key=lambda one: one.target != HOME)[:_MOST_COMPILED]),
             notes=(*((f"checks switched off: {', '.join(self.job.skip)}",) if self.job.skip else ()), *self.notes),
         )
 
@@ -139,7 +142,9 @@ def _judge(progress: _Progress, means: Means) -> Report:
         verdict = _verdict(progress)
         if verdict[0] is Status.PASSED and means.compiler is not None and compiles.__name__ not in job.skip:
             with progress.timed("compile"):
-                compiles(means.compiler.compile(job, launched), progress.notes)
+                results = means.compiler.compile(job, launched)
+                progress.compiled = [one.compiled for one in results if one.compiled is not None]
+                compiles(results, progress.notes)
     except Innocent:
         raise
     except CandidateFailed as failed:

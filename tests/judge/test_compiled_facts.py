@@ -41,9 +41,24 @@ def keeps_much(X, Y, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     rows = tl.load(X + at[:, None] * BLOCK + at[None, :])
     tl.store(Y + at[:, None] * BLOCK + at[None, :], rows / tl.sum(tl.sum(rows, 0), 0))
+
+
+@triton.jit
+def turns(X, Y, K, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tile = tl.load(X + at[:, None] * BLOCK + at[None, :])
+    for begin in range(0, 2):
+        tile += tl.load(X + at[:, None] * K + (begin * BLOCK + at)[None, :] * K)  # apart in both axes
+    where = tl.load(Y + at).to(tl.int32)
+    tile += tl.load(X + where[:, None] * K + at[None, :])  # gathered rows
+    tile += tl.load(X + where[None, :] + at[:, None] * 0)  # gathered columns: not known
+    tl.store(Y + at[:, None] + at[None, :] * BLOCK, tile)  # the compiler turns the tile
+    tl.store(Y + at * 4, tl.sum(tile, 0))  # every fourth
 """
 ALIGNED = {"aligned": "D", "anyhow": ""}  # Triton's letter for "divisible by 16"
 SIZES = {"copies": ("XY", "*fp16", 1024), "multiplies": ("ABC", "*fp16", 64), "keeps_much": ("XY", "*fp32", 256)}
+SIZES["turns"] = ("XY", "*fp32", 64)
+APART = [number for number, line in enumerate(SOURCE.splitlines(), 1) if "apart" in line or "every fourth" in line]
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +96,20 @@ def test_a_product_of_halves_is_seen_to_be_on_the_tensor_cores(compiled: dict[st
 def test_what_does_not_fit_into_registers_is_spilled(compiled: dict[str, Compiled], target: str) -> None:
     found = compiled[f"keeps_much aligned {target}"]
     assert found.spilled_bytes and found.registers
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_accesses_whose_lanes_are_apart_are_named_by_line(compiled: dict[str, Compiled], target: str) -> None:
+    found = compiled[f"turns aligned {target}"]
+    assert list(found.uncoalesced or ()) == APART, "neither gathers nor what the compiler has turned itself"
+    assert compiled[f"multiplies aligned {target}"].uncoalesced == ()
+
+
+def test_it_says_for_what_it_was_compiled(compiled: dict[str, Compiled]) -> None:
+    found = compiled["multiplies aligned sm_90"]
+    assert found.types == {"A": "*fp16", "B": "*fp16", "C": "*fp16", "K": "i32"} and found.constants == {"BLOCK": 64}
+    assert found.line > 1 and found.stack_bytes == 0
+    assert (compiled["keeps_much aligned sm_90"].stack_bytes or 0) > 0, "what is spilled lies on the stack"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +174,7 @@ def compile_all(file: Path) -> dict[str, str]:
         if kernel not in SIZES:
             continue
         pointers, kind, size = SIZES[kernel]
-        names = [*pointers, *(["K"] if kernel == "multiplies" else [])]
+        names = [*pointers, *(["K"] if kernel in ("multiplies", "turns") else [])]
         types = dict.fromkeys(pointers, kind) | dict.fromkeys(names[len(pointers) :], "i32") | {"BLOCK": "constexpr"}
         for how, letters in ALIGNED.items():
             attributes = [[[place], letters] for place in range(len(names)) if letters]

@@ -11,6 +11,7 @@ import io
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,12 @@ def compile_one(functions: Functions, specialization: Specialization, target: st
         target,
         ok=True,
         seconds=round(time.perf_counter() - begun, 4),
-        compiled=facts.of(made, kernel, printed.getvalue()),
+        compiled=replace(
+            facts.of(made, kernel, printed.getvalue()),
+            line=specialization.line,
+            types=specialization.plain_types(),
+            constants=specialization.plain_constants(),
+        ),
     )
 
 

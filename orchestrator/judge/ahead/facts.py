@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.judge.ahead.layouts import uncoalesced
 from orchestrator.records import Compiled
 
 _PTX = re.compile(r"\b(ld|st)\.(?:[\w:]+\.)*?global(?:\.[\w:]+)*?(?:\.v(\d+))?\.[bufs](\d+)\s")
@@ -65,6 +66,7 @@ def of(kernel: Any, name: str = "", log: str = "") -> Compiled:
         shared_bytes=metadata.shared,
         log=log,
         loaded=(getattr(kernel, "n_regs", None), getattr(kernel, "n_spills", None)),
+        dialect=_text(assembly, "ttgir"),
     )
 
 
@@ -78,8 +80,12 @@ def read(
     shared_bytes: int | None,
     log: str = "",
     loaded: tuple[int | None, int | None] = (None, None),
+    dialect: str | None = None,
 ) -> Compiled:
-    """The facts from the assembly's text. `loaded` is the driver's word on registers and spilled 32-bit words."""
+    """The facts from the assembly's text. `loaded` is the driver's word on registers and spilled 32-bit words.
+
+    `dialect` is the kernel in Triton's GPU dialect.
+    """
     amd = target.startswith("gfx")
     found = (_amd if amd else _nvidia)(assembly or "")
     registers, spilled = _resources(assembly or "", log, amd)
@@ -98,6 +104,10 @@ def read(
         bulk_copies=None if assembly is None else found.bulk,
         tensor_cores=None if assembly is None else found.tensor_cores,
         occupancy=occupancy(target, registers, shared_bytes, warps),
+        stack_bytes=_number(r"\.private_segment_fixed_size:\s*(\d+)", assembly or "")
+        if amd
+        else _number(r"(\d+) bytes stack frame", log),
+        uncoalesced=None if dialect is None else uncoalesced(dialect),
     )
 
 

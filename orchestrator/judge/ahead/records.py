@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from orchestrator.records import Compiled
+from orchestrator.records import Compiled, Parameter
 
 
 class Unrecordable(Exception):
@@ -30,6 +30,16 @@ class Specialization:
     def to_json(self) -> str:
         """As text; equal specializations give equal texts. The order of `types` is the parameters'."""
         return json.dumps(asdict(self))
+
+    def plain_types(self) -> dict[str, str]:
+        """The types of those arguments that are no constants."""
+        return {name: kind for name, kind in self.types.items() if isinstance(kind, str) and kind != "constexpr"}
+
+    def plain_constants(self) -> dict[str, Parameter]:
+        """The constants that are numbers or text, by the names of their arguments."""
+        names = list(self.types)
+        whole = ((path, value) for path, value in self.constants if len(path) == 1)
+        return {names[path[0]]: value for path, value in whole if isinstance(value, bool | int | float | str)}
 
 
 @dataclass(frozen=True)
