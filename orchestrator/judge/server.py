@@ -168,8 +168,10 @@ class _Judge:
             return judge(job, means)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
-        kept.give(kernel, cache)
-        if not job.first_failure:  # which is likely to end before anything compiled ahead is used
+        warm = kept.give(kernel, cache)
+        # Scouts start as slowly as the candidate itself: they are only in its way where nearly all is compiled, or
+        # where the first failure is likely to end it before anything compiled ahead is used.
+        if not warm and not job.first_failure:
             means = replace(means, scouts=[partial(start, server) for server in self._scouts])
         report = judge(job, means)
         if report.passed and not job.skip:
