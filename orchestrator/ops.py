@@ -10,6 +10,7 @@ import ast
 import builtins
 import difflib
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -21,6 +22,7 @@ from orchestrator import resources
 from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 from orchestrator.records import Parameter
+from orchestrator.text import printable
 
 # float64 for ops whose gradients are to be exact: there a kernel that computes in float32 is refused.
 Dtype = Literal["float32", "float16", "bfloat16", "float64"]
@@ -47,6 +49,7 @@ _LAYOUTS = {"sliced", "transposed"}
 Size = Annotated[int, Field(ge=0)]  # 0: an empty input, for which an empty result is to come back
 Positive = Annotated[int, Field(gt=0)]
 Expression = Annotated[str, Field(min_length=1)]
+NAME = r"[a-z][a-z0-9_]*"  # of an op, and so of its folder, its files and functions
 
 
 class _Strict(BaseModel):
@@ -171,8 +174,9 @@ class Bench(_Strict):
 class OpSpec(_Strict):
     """op.yaml, checked."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    name: Annotated[str, Field(pattern=f"^{NAME}$")]
     title: str
+    approved: bool = True  # false: a draft, on which no run starts until a person has read it
     entry: str
     dims: tuple[str, ...]
     inputs: dict[str, Input]
@@ -358,7 +362,14 @@ class Op:
 
 def names(root: Path) -> list[str]:
     """All ops below `root`, sorted."""
-    return sorted(path.parent.name for path in root.glob("*/op.yaml"))
+    return sorted(path.parent.name for path in root.glob("[!.]*/op.yaml"))
+
+
+def unknown(name: str, known: Sequence[str], where: str) -> UsageError:
+    """What to say of a name that no op has."""
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return UsageError(f"no op {printable(repr(name))} in {where}: {hint}known ops are {', '.join(known) or 'none'}")
 
 
 def load(name: str, root: Path) -> Op:
@@ -366,9 +377,7 @@ def load(name: str, root: Path) -> Op:
     folder = root / name
     known = names(root)
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"no op {name!r} in {root}: {hint}known ops are {', '.join(known) or 'none'}")
+        raise unknown(name, known, str(root))
     spec = _read_spec(folder / "op.yaml")
     if spec.name != name:
         raise UsageError(f"{folder / 'op.yaml'}: name is {spec.name!r}, but the folder is {name!r}; they must agree")

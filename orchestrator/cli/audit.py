@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
 def audit_files(
     path: Annotated[Path, typer.Argument(metavar="FILE|DIR", help="A kernel file, or a tree of them.")],
     op: Annotated[str | None, typer.Option(metavar="NAME", help="Also judge the file as a kernel of this op.")] = None,
+    ops_dir: options.OpsDir = None,
     device: options.Device = None,
     config: options.Config = None,
     override: options.Override = None,
@@ -39,7 +40,7 @@ def audit_files(
     settings = options.settings(config, override, options.judge(device))
     result, judged = engine.audit(path), None
     if op is not None:
-        (judged,) = verify.judged(read([str(path)]), options.op(op), settings, carry.terminal(to_stderr=True))
+        (judged,) = verify.judged(read([str(path)]), options.op(op, ops_dir), settings, carry.terminal(to_stderr=True))
     if sarif is not None:
         engine.write(sarif, to_sarif(result))
     if json:
