@@ -15,7 +15,10 @@ from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.ops import VALUES, Op
 from orchestrator.records import DecoyResult, Fate, OpCheck, OpCheckJob
+from orchestrator.text import printable
 from orchestrator.tree import lay_out
+
+_DETAIL = 800  # characters of what became of a decoy
 
 
 async def check(op: Op, executor: Executor, *, quick: bool | None = None) -> OpCheck:
@@ -59,6 +62,7 @@ def _job(op: Op, folder: Path, quick: bool | None) -> OpCheckJob:
         parameters=spec.parameters,
         values=VALUES,
         equivalent=spec.equivalent_decoys,
+        confined=not spec.approved,
         quick=quick,
     )
 
@@ -92,6 +96,6 @@ def headline(result: OpCheck) -> str:
 
 def _how(one: DecoyResult) -> str:
     if one.fate is Fate.REJECTED:
-        return f"{one.status} by {one.case}: {one.detail}"
+        return f"{one.status} by {one.case}: {printable(one.detail, _DETAIL)}"
     where = f" on {one.case}" if one.case else ""
-    return f"{str(one.fate).upper()}{where}: {one.detail} [{one.about}]"
+    return f"{str(one.fate).upper()}{where}: {printable(one.detail, _DETAIL)} [{one.about}]"

@@ -8,6 +8,7 @@ provider.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from orchestrator import decision, resources, weigh
 from orchestrator.measured import COMPILED, Measured
@@ -16,6 +17,7 @@ from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Tur
 
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
 _LAGGING = 6  # shapes named as those where most is to be gained
+_EXAMPLES = ("layernorm", "cross_entropy")  # ops shown to who is to write another
 _DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
 
 
@@ -53,6 +55,29 @@ class Prompts:
         """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed."""
         text = _render("repair.md.j2", **self._common, round=round_, report=render_report(report))
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def draft(name: str, sentence: str, template: Mapping[str, bytes]) -> Prompt:
+    """What a model is told that is to write an op's files: the template, and two shipped ops."""
+    text = _render(
+        "draft_op.md.j2",
+        name=name,
+        sentence=sentence,
+        commented={file: data.decode() for file, data in template.items()},
+        examples=[_example(example) for example in _EXAMPLES],
+    )
+    return Prompt("", (Turn("user", text),))
+
+
+def redraft(asked: Prompt, reply: Reply, problem: str) -> Prompt:
+    """The conversation so far, the draft, and what is wrong with it."""
+    text = _render("redraft_op.md.j2", problem=problem)
+    return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def _example(name: str) -> dict[str, object]:
+    folder = resources.shipped("configs") / "ops" / name
+    return {"name": name, "files": {file: (folder / file).read_text("utf-8") for file in ("op.yaml", "reference.py")}}
 
 
 def render_report(report: Report) -> str:

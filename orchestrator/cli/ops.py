@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from orchestrator.cli import carry, options
+from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from orchestrator.config import Settings
+    from orchestrator.draft import Draft
     from orchestrator.ops import Op
     from orchestrator.records import OpCheck
+    from orchestrator.terminal import Terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -42,15 +45,64 @@ def show_op(
 
 def new_op(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the op is to be called.")],
+    sentence: Annotated[
+        str | None, typer.Option("--from", metavar="TEXT", help="Have a model draft it from this sentence.")
+    ] = None,
     ops_dir: options.OpsDir = None,
+    agent: options.Agent = None,
+    model: options.Model = None,
+    rounds: options.Rounds = None,
+    device: options.Device = None,
+    workspaces: options.Workspaces = options.WORKSPACES,
+    config: options.Config = None,
+    override: options.Override = None,
 ) -> None:
-    """Write a folder for an op of your own, with comments: what is left to write is what it computes."""
+    """Write a folder for an op of your own, with comments; or, with --from, have a model draft it.
+
+    Exit code 1 when a draft does not pass its check; it is yours to mend. No run starts on it until you approve it.
+    """
     from orchestrator import catalogue
 
-    folder = catalogue.place(name, ops_dir)
-    catalogue.add(folder, catalogue.template(name))
-    typer.echo(f"{folder}: write what it computes into op.yaml (semantics) and reference.py, change what differs, then")
-    typer.echo(f"`{_command('ops', 'check', name, ops_dir=ops_dir)}`; it is a draft until op.yaml says approved: true")
+    folder, check = catalogue.place(name, ops_dir), _command("ops", "check", name, ops_dir=ops_dir)
+    if sentence is None:
+        catalogue.add(folder, catalogue.template(name))
+        typer.echo(f"{folder}: write what it computes into op.yaml (semantics) and reference.py, change what differs,")
+        typer.echo(f"then `{check}`; it is a draft until op.yaml says approved: true")
+        return
+    given: dict[str, dict[str, Any]] = {
+        "agent": {"name": agent, "model": model},
+        "loop": {"rounds": rounds},
+        **options.judge(device),
+    }
+    settings = options.settings(config, override, given)
+    terminal = carry.terminal(to_stderr=False)
+    drafted = carry.through(_drafted(name, sentence, settings, workspaces, terminal), terminal)
+    if not drafted.files:
+        raise UsageError(f"no op came of it, and nothing is written: {drafted.problem}; the record is in {workspaces}")
+    catalogue.add(folder, drafted.files)
+    terminal.say(drafted.problem or f"{name}: every decoy is rejected")
+    terminal.say(f"{folder}: read op.yaml and reference.py, mend them, `{check}`, then set approved: true in op.yaml")
+    raise typer.Exit(int(bool(drafted.problem)))
+
+
+async def _drafted(name: str, sentence: str, settings: Settings, workspaces: Path, terminal: Terminal) -> Draft:
+    from orchestrator import draft
+    from orchestrator.agents.choose import choose
+    from orchestrator.asking import Asking, Purse
+    from orchestrator.recorder import new_id
+
+    agent, why = choose(
+        settings.agent.name,
+        op_recorded=None,
+        single_op=True,
+        options=settings.agent.options(),
+        announce=terminal.say,
+    )
+    terminal.say(why)
+    asking = Asking(agent, (Purse("op", settings.budget.op),))
+    record = workspaces / draft.FOLDER / new_id(name)
+    async with carry.judge(settings, workspaces / "judge.log") as executor:
+        return await draft.draft(name, sentence, asking, executor, settings, record, terminal.say)
 
 
 def _command(*words: str, ops_dir: Path | None) -> str:

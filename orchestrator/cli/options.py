@@ -43,6 +43,8 @@ Agent = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
 ]
+Model = Annotated[str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")]
+Rounds = Annotated[int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")]
 Override = Annotated[
     list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
 ]

@@ -46,12 +46,8 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Of a batch: print the table at the end only.")] = False,
     agent: options.Agent = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
-    ] = None,
+    model: options.Model = None,
+    rounds: options.Rounds = None,
     stages: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize,tune]"),
