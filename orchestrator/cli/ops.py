@@ -28,12 +28,28 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="ops")
 
 
-def list_ops(context: typer.Context, ops_dir: options.OpsDir = None) -> None:
-    """List the ops there are; `ops show` prints one as a model sees it, `ops new` begins another."""
-    if context.invoked_subcommand is None:
-        known = options.catalogue(ops_dir)
-        for name in known.names():
-            typer.echo(f"{name:<24} {known.load(name).spec.title}")
+def list_ops(
+    context: typer.Context,
+    ops_dir: options.OpsDir = None,
+    workspaces: options.Workspaces = options.WORKSPACES,
+) -> None:
+    """List the ops there are, and where each stands; `ops show` prints one as a model sees it, `ops new` begins one."""
+    if context.invoked_subcommand is not None:
+        return
+    from orchestrator import standing
+
+    known = options.catalogue(ops_dir)
+    ops = [known.load(name) for name in known.names()]
+    stands = standing.of(ops, workspaces)
+    rows = [("op", "stage", "champion", "last decision", "")]
+    for op in ops:
+        of, title = stands[op.name], op.spec.title if op.spec.approved else f"{op.spec.title} (a draft, not approved)"
+        rows.append((op.name, of.stage, of.champion, of.decision, title))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        typer.echo(
+            "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
+        )
 
 
 def show_op(
