@@ -44,6 +44,17 @@ Values = Literal[
     "sliced",
     "transposed",
 ]
+# Pages of prompts/references, which a prompt quotes.
+Tag = Literal[
+    "masking",
+    "logsumexp",
+    "online_softmax",
+    "semiring",
+    "ring_buffer",
+    "tiles",
+    "split_reduction",
+    "persistent",
+]
 VALUES: tuple[str, ...] = get_args(Values)
 _LAYOUTS = {"sliced", "transposed"}
 Size = Annotated[int, Field(ge=0)]  # 0: an empty input, for which an empty result is to come back
@@ -176,6 +187,7 @@ class OpSpec(_Strict):
 
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
     title: str
+    tags: tuple[Tag, ...] = ()  # patterns that whoever writes the kernel is shown
     approved: bool = True  # false: a draft, on which no run starts until a person has read it
     entry: str
     dims: tuple[str, ...]

@@ -25,7 +25,7 @@ class Prompts:
     """The prompts of one run: one op, one place of judging."""
 
     def __init__(self, op: Op, judging: Judging, rounds: int) -> None:
-        self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
+        self._common = {"op": op.spec, "judging": judging, "rounds": rounds, "references": references(op)}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
         self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
 
@@ -55,6 +55,12 @@ class Prompts:
         """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed."""
         text = _render("repair.md.j2", **self._common, round=round_, report=render_report(report))
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def references(op: Op) -> list[str]:
+    """The pages of patterns that the op asks for."""
+    folder = resources.shipped("prompts") / "references"
+    return [(folder / f"{tag}.md").read_text("utf-8").strip() for tag in op.spec.tags]
 
 
 def draft(name: str, sentence: str, template: Mapping[str, bytes]) -> Prompt:
