@@ -143,6 +143,18 @@ class Holdout(_Strict):
     always: tuple[tuple[Size, ...], ...] = ()
 
 
+class Large(_Strict):
+    """A case whose offsets pass 2^31 elements, for a GPU and the full sweep.
+
+    The reference of all of it would not fit: it is computed for a part of `along` at a time, a dim along which the
+    results do not depend on each other.
+    """
+
+    shape: tuple[Positive, ...]
+    dtype: Dtype
+    along: str
+
+
 class Sweep(_Strict):
     """Every shape with every dtype and scale; `quick` bounds the dims of the subset for machines without a GPU."""
 
@@ -152,6 +164,7 @@ class Sweep(_Strict):
     quick: dict[str, Positive]
     telling: Telling | None = None
     holdout: Holdout = Holdout()
+    large: Large | None = None
 
 
 class Call(_Strict):
@@ -235,10 +248,11 @@ class OpSpec(_Strict):
                 raise ValueError(f"{name} uses {sorted(unknown)}; dims are {list(self.dims)}")
         told = self.sweep.telling
         telling = [told.shape, *told.elsewhere.values()] if told else []
+        large = [self.sweep.large.shape] if self.sweep.large else []
         curve = self.bench.curve.shapes if self.bench.curve else ()
         if all(math.log2(shape[-1]).is_integer() for shape in self.bench.shapes):
             raise ValueError("bench.shapes: none has a last dim that is no power of two; one must")
-        for shape in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes, *curve):
+        for shape in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *large, *self.bench.shapes, *curve):
             if len(shape) != len(self.dims):
                 raise ValueError(f"shape {list(shape)} does not have the {len(self.dims)} dims {list(self.dims)}")
         return self
@@ -275,6 +289,20 @@ class OpSpec(_Strict):
                 raise ValueError(f"outputs.{name}: in place of {output.in_place!r}, which may not be strided then")
             if output.in_place is not None and self.inputs[output.in_place].shape != output.shape:
                 raise ValueError(f"outputs.{name}: in place of {output.in_place!r}, whose shape is another one")
+        return self
+
+    @model_validator(mode="after")
+    def _large_can_be_parted(self) -> OpSpec:
+        large = self.sweep.large
+        if large is None:
+            return self
+        if large.dtype not in self.sweep.dtypes:
+            raise ValueError(f"sweep.large.dtype: {large.dtype} is none of sweep.dtypes")
+        parted = [one for one in self.inputs.values() if large.along in one.shape]
+        if not parted or any(large.along not in one.shape for one in self.outputs.values()) or self.in_place:
+            raise ValueError(
+                f"sweep.large.along: an input and each output must have the axis {large.along}, none in place"
+            )
         return self
 
     @model_validator(mode="after")

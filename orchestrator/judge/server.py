@@ -148,6 +148,7 @@ class _Judge:
             return False
 
     def _report(self, job: Job) -> Report:
+        from orchestrator.judge import large
         from orchestrator.judge.candidate import Candidate
         from orchestrator.judge.compilation import Compiler
         from orchestrator.judge.surroundings import TRITON_CACHE
@@ -166,6 +167,7 @@ class _Judge:
         means = Means(self.judging, partial(start, self._server), compiler=compiler)
         if self._interpreted:
             return judge(job, means)
+        means = replace(means, room=large.room)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
         kept.give(kernel, cache)
