@@ -8,7 +8,7 @@ provider.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from orchestrator import decision, resources, weigh
 from orchestrator.docs import select
@@ -30,6 +30,7 @@ from orchestrator.records import (
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
 _LAGGING = 6  # shapes named as those where most is to be gained
 _NOTED = 8  # findings of the audit on speed
+_EXAMPLES = ("layernorm", "cross_entropy")  # ops shown to who is to write another
 _DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
 
 
@@ -38,7 +39,7 @@ class Prompts:
 
     def __init__(self, op: Op, judging: Judging, rounds: int, guide: Guide | None = None) -> None:
         self._guide = guide
-        self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
+        self._common = {"op": op.spec, "judging": judging, "rounds": rounds, "references": references(op)}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
         self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
 
@@ -73,6 +74,35 @@ class Prompts:
         facts = {"round": round_, "report": render_report(report), "grave": bool(report.grave), "told": told}
         text = _render("repair.md.j2", **self._common, **facts)
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def references(op: Op) -> list[str]:
+    """The pages of patterns that the op asks for."""
+    folder = resources.shipped("prompts") / "references"
+    return [(folder / f"{tag}.md").read_text("utf-8").strip() for tag in op.spec.tags]
+
+
+def draft(name: str, sentence: str, template: Mapping[str, bytes]) -> Prompt:
+    """What a model is told that is to write an op's files: the template, and two shipped ops."""
+    text = _render(
+        "draft_op.md.j2",
+        name=name,
+        sentence=sentence,
+        commented={file: data.decode() for file, data in template.items()},
+        examples=[_example(example) for example in _EXAMPLES],
+    )
+    return Prompt("", (Turn("user", text),))
+
+
+def redraft(asked: Prompt, reply: Reply, problem: str) -> Prompt:
+    """The conversation so far, the draft, and what is wrong with it."""
+    text = _render("redraft_op.md.j2", problem=problem)
+    return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def _example(name: str) -> dict[str, object]:
+    folder = resources.shipped("configs") / "ops" / name
+    return {"name": name, "files": {file: (folder / file).read_text("utf-8") for file in ("op.yaml", "reference.py")}}
 
 
 def render_report(report: Report) -> str:

@@ -303,6 +303,7 @@ class OpCheckJob(Record):
     values: tuple[str, ...]  # kinds of values that the test file can make
     equivalent: dict[str, str]  # decoys that the op's author declares equal to the reference, and why
     quick: bool | None = None  # None: quick without a GPU, full with one
+    confined: bool = False  # its code is a draft that nobody has read
 
 
 class Fate(StrEnum):

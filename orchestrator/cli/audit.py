@@ -35,6 +35,7 @@ def audit_files(
         bool,
         typer.Option("--sanitize", help="With --op, on a GPU: run it under compute-sanitizer, without confinement."),
     ] = False,
+    ops_dir: options.OpsDir = None,
     device: options.Device = None,
     config: options.Config = None,
     override: options.Override = None,
@@ -61,7 +62,7 @@ def audit_files(
     result, evidence = engine.audit(path), NOTHING_RUN
     if op is not None:
         (file,) = read([str(path)])
-        evidence = _evidence(file, options.op(op), settings, measure=measure, sanitize=sanitize)
+        evidence = _evidence(file, options.op(op, ops_dir), settings, measure=measure, sanitize=sanitize)
         result = _with_evidence(result, evidence, file)
     if sarif is not None:
         engine.write(sarif, to_sarif(result))

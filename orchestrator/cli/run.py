@@ -36,6 +36,7 @@ def run(
     ops_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A batch: a YAML list of ops, each with settings of its own.")
     ] = None,
+    ops_dir: options.OpsDir = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest batch, with these settings.")] = False,
     concurrency: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Of a batch: as many ops at once. [default: 8]")
@@ -45,12 +46,8 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Of a batch: print the table at the end only.")] = False,
     agent: options.Agent = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
-    ] = None,
+    model: options.Model = None,
+    rounds: options.Rounds = None,
     stages: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize,tune]"),
@@ -99,11 +96,11 @@ def run(
         "measure": {"require_idle": require_idle or None},
     }
     if op is None:
-        asked = batches.Asked(ops, ops_file, resume, concurrency or 8, judges, quiet, json)
+        asked = batches.Asked(ops, ops_file, options.catalogue(ops_dir), resume, concurrency or 8, judges, quiet, json)
         raise typer.Exit(
             batches.carry_out(asked, lambda own: options.settings(config, override, given, own), workspaces)
         )
-    settings, wanted = options.settings(config, override, given), options.op(op)
+    settings, wanted = options.settings(config, override, given), options.op(op, ops_dir)
     if dry_run:
         raise typer.Exit(_dry_run(wanted, settings))
     raise typer.Exit(_run(wanted, settings, workspaces, as_json=json))

@@ -70,7 +70,7 @@ class _Judge:
             os.environ["TRITON_INTERPRET"] = "1"
         import triton.language  # noqa: F401 - in memory before the fork servers are forked: a candidate starts warm
 
-        from orchestrator.judge import interpreter, witness, worker
+        from orchestrator.judge import drafts, interpreter, witness, worker
 
         if self._interpreted:
             interpreter.repair()  # once, for all candidates, which inherit it
@@ -79,7 +79,7 @@ class _Judge:
             _load_driver()
         witness.prepare()
 
-        self._server = ForkServer.start(worker.main)
+        self._server = ForkServer.start(drafts.main)
         self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.COUNT)]
         self._timed = [] if self._interpreted else _servers_for_timing()
         self._session: Session | None = None
@@ -148,6 +148,7 @@ class _Judge:
             return False
 
     def _report(self, job: Job) -> Report:
+        from orchestrator.judge import large
         from orchestrator.judge.candidate import Candidate
         from orchestrator.judge.compilation import Compiler
         from orchestrator.judge.surroundings import TRITON_CACHE
@@ -166,6 +167,7 @@ class _Judge:
         means = Means(self.judging, partial(start, self._server), compiler=compiler)
         if self._interpreted:
             return judge(job, means)
+        means = replace(means, room=large.room)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
         warm = kept.give(kernel, cache)
@@ -179,9 +181,12 @@ class _Judge:
         return report
 
     def _check(self, job: OpCheckJob) -> OpCheck:
-        from orchestrator.judge.opcheck import check
+        from orchestrator.judge import drafts, opcheck
 
-        return check(job, "cpu" if self._interpreted else "cuda", self.judging.device)
+        device = "cpu" if self._interpreted else "cuda"
+        if job.confined:
+            return drafts.check(self._server, job, device, self.judging.device)
+        return opcheck.check(job, device, self.judging.device)
 
     def _shared(self, limits: Limits) -> tuple[Arena, Arena]:
         """The two buffers, kept from job to job: their content is poisoned or overwritten before each use."""
