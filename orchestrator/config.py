@@ -44,6 +44,11 @@ class LoopSettings(_Section):
         "tune",
     )
     persist: bool = False
+    given: str | None = None
+
+    def rounds_of(self, stage: str) -> range:
+        """The rounds of a stage: from 0 where a person's kernel comes before the first proposal."""
+        return range(0 if self.given is not None and stage == self.stages[0] else 1, self.rounds + 1)
 
 
 class AgentSettings(_Section):

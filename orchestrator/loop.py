@@ -60,11 +60,12 @@ async def _stage(
 ) -> None:
     """Up to `rounds` proposals; each failing one goes back to the model with its whole report.
 
-    The first stage begins from the specification, a later one from the best kernel and what was measured of it.
+    The first stage begins from the specification, and before it from a person's kernel where there is one; a later one
+    from the best kernel and what was measured of it.
     """
     prompts = Prompts(op, judging, settings.loop.rounds)
     prompt = prompts.generate() if recorder.run.best is None else prompts.improve(stage, *recorder.so_far())
-    for round_ in range(1, settings.loop.rounds + 1):
+    for round_ in settings.loop.rounds_of(stage):
         folder = recorder.asked(prompt, stage, round_)
         reply = await agent.propose(Request(prompt, stage, round_, folder))
         recorder.answered(reply, folder)

@@ -125,20 +125,20 @@ class Recorder:
         """Keep the verdict: the report, a commit on the run's branch, the run's record."""
         report = judged.report
         number = len(self.run.attempts) + 1
-        digest = kept.prompt_sha256(folder)
+        digest, agent = kept.prompt_sha256(folder), reply.agent or self.run.agent
         self._keep_report(judged, folder)
         trailers = {
             "Status": report.status,
             "Round": str(round_),
             "Stage": stage,
-            "Agent": self.run.agent,
+            "Agent": agent,
             "Model": reply.model,
             "Prompt-Sha256": digest,
         }
         subject = f"attempt {number} ({stage}, round {round_}): {report.status}"
         name = self._op.spec.kernel_name
         commit = self._committed(subject, lambda: self.branch.commit_attempt(name, judged.kernel, subject, trailers))
-        attempt = Attempt(number, stage, round_, self.run.agent, reply.model, digest, report, reply.usage, commit)
+        attempt = Attempt(number, stage, round_, agent, reply.model, digest, report, reply.usage, commit)
         best = number if report.passed and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._save()

@@ -39,16 +39,19 @@ class Terminal(Silent):
         self.say(f"record in {folder}")
 
     def asking(self, stage: str, round_: int) -> None:
-        """A prompt goes out."""
-        self.say(f"stage {stage}, round {round_}")
-        self._wait("asking for a proposal")
+        """A prompt goes out; in round 0 nobody is asked."""
+        self.say(f"stage {stage}, round {round_}" if round_ else f"stage {stage}, without a model")
+        if round_:
+            self._wait("asking for a proposal")
 
     def judging(self, reply: Reply) -> None:
         """The reply is being judged."""
         usage = reply.usage
         tokens = f", {usage.output_tokens} tokens" if usage.output_tokens is not None else ""
         self._rest()
-        if usage.requests:
+        if reply.agent:
+            self.say(f"  a kernel by: {reply.agent}")
+        elif usage.requests:
             self.say(f"  {reply.model} answered in {usage.latency_s:.1f} s{tokens}")
         else:
             self.say(f"  replayed a reply of {reply.model}")
