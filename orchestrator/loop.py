@@ -10,13 +10,14 @@ from pathlib import Path
 from orchestrator.agents import Agent, Request
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.attempt import judge_reply, require_sandbox
-from orchestrator.config import Settings
+from orchestrator.config import LAUNCH, Settings
 from orchestrator.errors import BudgetSpent
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
 from orchestrator.recorder import Recorder
 from orchestrator.records import Decision, Judging, Run
+from orchestrator.relaunch import relaunch
 from orchestrator.settle import conclude, weighed
 from orchestrator.watch import Watch
 
@@ -61,8 +62,13 @@ async def _stage(
     """Up to `rounds` proposals; each failing one goes back to the model with its whole report.
 
     The first stage begins from the specification, and before it from a person's kernel where there is one; a later one
-    from the best kernel and what was measured of it.
+    from the best kernel and what was measured of it. The rung without a model proposes once, if at all.
     """
+    if stage == LAUNCH:
+        sweeper = await relaunch(op, executor, settings, recorder)
+        if sweeper is None:
+            return
+        agent = sweeper
     prompts = Prompts(op, judging, settings.loop.rounds)
     prompt = prompts.generate() if recorder.run.best is None else prompts.improve(stage, *recorder.so_far())
     for round_ in settings.loop.rounds_of(stage):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from orchestrator import decision, resources, weigh
-from orchestrator.measured import COMPILED, Measured
+from orchestrator.measured import COMPILED, Measured, Swept
 from orchestrator.ops import Op
 from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn, WrongElement
 
@@ -32,7 +32,7 @@ class Prompts:
         text = _render("generate.md.j2", **self._common, files=self._files)
         return Prompt(self._system, (Turn("user", text),))
 
-    def improve(self, stage: str, kernel: bytes, measured: Measured) -> Prompt:
+    def improve(self, stage: str, kernel: bytes, measured: Measured, swept: Swept | None = None) -> Prompt:
         """The first prompt of a later stage: the best kernel so far, and where it falls behind."""
         rows = [row for row in weigh.rows(measured) if not row.launch_bound]
         lagging = sorted(rows, key=lambda row: (row.speedup.middle, row.ceiling_share))[:_LAGGING]
@@ -43,6 +43,7 @@ class Prompts:
             files=self._files,
             kernel=kernel.decode(),
             timings=decision.timings(measured),
+            sweep=decision.sweep(swept),
             lagging=lagging,
             generated=measured.generated.get(f"{COMPILED}-{shape.replace(' ', '-')}.py", ""),
             generated_for=shape,

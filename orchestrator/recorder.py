@@ -23,7 +23,7 @@ from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
 from orchestrator.measure import MEASURED, Rivals
-from orchestrator.measured import Measured
+from orchestrator.measured import Measured, Swept
 from orchestrator.ops import Op
 from orchestrator.records import Attempt, Judging, Prompt, Reply, Report, Run, Status, Verdict, from_json, to_json
 from orchestrator.tree import remove_tree, write_whole
@@ -45,6 +45,7 @@ class Recorder:
         self._watch = watch
         self._measured: Measured | None = None
         self._rivals: Rivals | None = None
+        self._swept: Swept | None = None
         self._begun = time.monotonic()
         self._past: deque[tuple[str, str]] = deque()  # commits of a killed run that are still to be met again
         self._commit = branch.baseline  # the newest of this run's that is ours now
@@ -226,10 +227,14 @@ class Recorder:
             self.run = replace(self.run, measurement=replace(self.run.measurement, rungs_left=left))
         self._save()
 
-    def so_far(self) -> tuple[bytes, Measured]:
-        """The best kernel, and what was measured of it."""
+    def swept(self, swept: Swept) -> None:
+        """What other launch parameters would do to the best kernel."""
+        self._swept = swept
+
+    def so_far(self) -> tuple[bytes, Measured, Swept | None]:
+        """The best kernel, what was measured of it, and the last sweep of launch parameters."""
         assert self._measured is not None
-        return self.best_kernel(), self._measured
+        return self.best_kernel(), self._measured, self._swept
 
     def _lead(self, number: int, measured: Measured, rivals: Rivals, rungs_left: int) -> None:
         self._measured, self._rivals = measured, rivals
@@ -311,7 +316,7 @@ class Recorder:
 
     def _decision(self) -> str:
         best = None if self.run.best is None else self.run.attempts[self.run.best - 1]
-        return decision.render(self.run, self._op, self._judging, best, self._measured)
+        return decision.render(self.run, self._op, self._judging, best, self._measured, self._swept)
 
     def _save(self) -> None:
         if self._past:

@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.status import Status as Spinner
 from rich.table import Table
 
+from orchestrator import explain
+from orchestrator.measured import Measured
 from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run
 from orchestrator.text import printable
 from orchestrator.watch import Silent
@@ -66,6 +68,12 @@ class Terminal(Silent):
         self._rest()
         self._line("  ", text)
         self._wait("measuring")
+
+    def measured(self, number: int, attempt: int, measured: Measured) -> None:
+        """Where the time of a kernel that was timed goes."""
+        self._rest()
+        for sentence in (*explain.where_time_goes(measured), *explain.compiled_facts(measured)[:_SHOWN]):
+            self._line("  - ", sentence)
 
     def decided(self, run: Run, folder: Path) -> None:
         """The decision."""

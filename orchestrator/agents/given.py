@@ -1,13 +1,11 @@
 """A kernel that a person already has, as what a run begins with; and nobody, for a run that has no model to go on with.
 
-Owns how the file becomes a reply. Asks nothing of anyone: what it costs is nothing, and it is judged as any reply is.
+Asks nothing of anyone: what it costs is nothing, and it is judged as any reply is.
 """
 
 from __future__ import annotations
 
-import re
-
-from orchestrator import kept
+from orchestrator import kept, reply
 from orchestrator.agents import Agent, Request
 from orchestrator.agents.keys import ANTHROPIC_KEY, OPENAI_KEY, OPENAI_URL
 from orchestrator.agents.recorded import RepliesExhausted
@@ -22,7 +20,7 @@ class Given:
     def __init__(self, agent: Agent, code: str, kernel_name: str) -> None:
         self.name = agent.name
         self._agent = agent
-        self._text = _as_reply(code, kernel_name)
+        self._text = reply.wrapped("The kernel that there is already.", code, kernel_name)
 
     async def propose(self, request: Request) -> Reply:
         """Answer the request; see `orchestrator.agents.Agent`."""
@@ -44,11 +42,3 @@ class Nobody:
             f"there is no model to ask for stage {request.stage!r}, round {request.round}; to go on, choose an agent: "
             f"anthropic ({ANTHROPIC_KEY}), openai ({OPENAI_KEY} or {OPENAI_URL}) or inbox"
         )
-
-
-def _as_reply(code: str, kernel_name: str) -> str:
-    """The file in a fence that nothing in it can close."""
-    longest = max((len(run) for run in re.findall("`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
-    end = "" if code.endswith("\n") else "\n"
-    return f"The kernel that there is already.\n\n{fence}python {kernel_name}\n{code}{end}{fence}\n"

@@ -53,7 +53,7 @@ def run(
     ] = None,
     stages: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize,tune]"),
+        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,launch,optimize,tune]"),
     ] = None,
     begin_from: Annotated[
         str | None,
