@@ -80,7 +80,9 @@ async def judge_kernel(
     if findings := (*checked.findings, *([misfit] if misfit else [])):
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     report = await run_kernel(kernel, op, export, executor, settings, folder)
-    return replace(report, notes=(*notes, *report.notes))
+    return replace(
+        report, notes=tuple(dict.fromkeys((*notes, *report.notes)))
+    )  # of a remembered verdict they are there
 
 
 async def run_kernel(

@@ -20,6 +20,7 @@ from orchestrator.asking import Asking, Purse, begins_with
 from orchestrator.config import AgentSettings, Settings
 from orchestrator.errors import AgentUnusable, OrchestratorError, UsageError
 from orchestrator.executors.pool import Pool
+from orchestrator.executors.remembering import remembering
 from orchestrator.journal import Journal, Noting
 from orchestrator.ledger import Entering, Ledger
 from orchestrator.loop import run_op
@@ -172,7 +173,8 @@ class Batch:
             self._progress.say(await opcheck.require(op, self._pool, settings.judge))
         asking = begins_with(settings.loop.given, Asking(agent, (Purse("op", settings.budget.op), self._purse)), op)
         watch = Several(Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
-        await run_op(op, asking, self._pool, settings, self._workspaces, watch, run)
+        judges = remembering(self._pool, op, settings, self._workspaces)
+        await run_op(op, asking, judges, settings, self._workspaces, watch, run)
 
     def _earlier(self, work: Work) -> Outcome | None:
         """The outcome of an op that was over before this process began; what it cost counts."""

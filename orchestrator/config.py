@@ -48,6 +48,7 @@ class LoopSettings(_Section):
     )
     persist: bool = False
     given: str | None = None
+    remember: bool = True
 
     def rounds_of(self, stage: str) -> range:
         """The rounds of a stage. Round 0 asks no model: a person's kernel before the first proposal, a launch sweep."""

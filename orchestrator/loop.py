@@ -69,7 +69,8 @@ async def _stage(
         if sweeper is None:
             return
         agent = sweeper
-    prompts = Prompts(op, judging, settings.loop.rounds)
+    tried = recorder.tried() if settings.loop.remember else ()
+    prompts = Prompts(op, judging, settings.loop.rounds, tried)
     prompt = prompts.generate() if recorder.run.best is None else prompts.improve(stage, *recorder.so_far())
     for round_ in settings.loop.rounds_of(stage):
         folder = recorder.asked(prompt, stage, round_)

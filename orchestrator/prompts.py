@@ -22,8 +22,9 @@ _DETAILED = 6  # failing cases shown with elements and traceback; all are in the
 class Prompts:
     """The prompts of one run: one op, one place of judging."""
 
-    def __init__(self, op: Op, judging: Judging, rounds: int) -> None:
-        self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
+    def __init__(self, op: Op, judging: Judging, rounds: int, tried: tuple[str, ...] = ()) -> None:
+        """`tried` is what was tried on the op before, a line each."""
+        self._common = {"op": op.spec, "judging": judging, "rounds": rounds, "tried": tried}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
         self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
 

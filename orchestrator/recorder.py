@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, decision, kept, prompts, repro, weigh
+from orchestrator import config, decision, kept, prompts, repro, tried, weigh
 from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
@@ -273,6 +273,10 @@ class Recorder:
         self._write(DECISION, (self.branch.workspace.read_at(DECISION, self._commit) or b"").decode())
         self._save()
         self._watch.decided(self.run, self.folder)
+
+    def tried(self) -> tuple[str, ...]:
+        """What was tried on this op, in this run and before it, a line each."""
+        return tried.lines(self.run, self.branch, self.folder.parent)
 
     def best_kernel(self) -> bytes:
         """The bytes of the best passed kernel."""

@@ -136,6 +136,7 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
     from orchestrator import opcheck
     from orchestrator.agents.choose import choose
     from orchestrator.asking import Asking, Purse, begins_with
+    from orchestrator.executors.remembering import remembering
     from orchestrator.loop import run_op
 
     given = settings.loop.given
@@ -152,7 +153,9 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
     async with carry.judge(settings, workspaces / "judge.log") as executor:
         terminal.say(await opcheck.require(op, executor, settings.judge))
         with carry.entered(workspaces, terminal) as watch:
-            return await run_op(op, asking, executor, settings, workspaces, watch)
+            return await run_op(
+                op, asking, remembering(executor, op, settings, workspaces), settings, workspaces, watch
+            )
 
 
 def _dry_run(op: Op, settings: Settings) -> int:
