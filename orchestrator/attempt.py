@@ -86,7 +86,8 @@ async def judge_kernel(
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     report = await run_kernel(kernel, op, export, executor, settings, folder)
     found = audit.established(kernel, spec.kernel_name, report.compiled) if report.passed else ()
-    return replace(report, notes=(*notes, *report.notes), audit=found)
+    every = tuple(dict.fromkeys((*notes, *report.notes)))  # of a remembered verdict they are there
+    return replace(report, notes=every, audit=found)
 
 
 async def run_kernel(

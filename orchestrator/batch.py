@@ -14,11 +14,13 @@ from pathlib import Path
 from orchestrator import ledger, opcheck, outcome
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
+from orchestrator.agents.given import Nobody
 from orchestrator.agents.recorded import INDEX, RepliesExhausted
-from orchestrator.asking import Asking, Purse
+from orchestrator.asking import Asking, Purse, begins_with
 from orchestrator.config import AgentSettings, Settings
 from orchestrator.errors import AgentUnusable, OrchestratorError, UsageError
 from orchestrator.executors.pool import Pool
+from orchestrator.executors.remembering import remembering
 from orchestrator.journal import Journal, Noting
 from orchestrator.ledger import Entering, Ledger
 from orchestrator.loop import run_op
@@ -86,6 +88,7 @@ def check(work: Sequence[Work], agents: Agents, workspaces: Path) -> None:
         if not priced and (settings.budget.op.usd or settings.budget.batch.usd):
             raise UsageError(f"{name}: a budget in usd needs a table of prices: -c agent.prices=FILE")
         agents.prepare(settings.agent)
+        begins_with(settings.loop.given, Nobody(), one.op)
     for one in work:
         if (workspaces / f"{one.op.name}.git").exists():
             Workspace.open(workspaces, one.op.name)
@@ -168,9 +171,10 @@ class Batch:
             self._purse.check()  # an op that could not ask anything is not begun
             self._progress.doing(op.name, "its test is being checked")
             self._progress.say(await opcheck.require(op, self._pool, settings.judge))
-        asking = Asking(agent, (Purse("op", settings.budget.op), self._purse))
+        asking = begins_with(settings.loop.given, Asking(agent, (Purse("op", settings.budget.op), self._purse)), op)
         watch = Several(Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
-        await run_op(op, asking, self._pool, settings, self._workspaces, watch, run)
+        judges = remembering(self._pool, op, settings, self._workspaces)
+        await run_op(op, asking, judges, settings, self._workspaces, watch, run)
 
     def _earlier(self, work: Work) -> Outcome | None:
         """The outcome of an op that was over before this process began; what it cost counts."""

@@ -23,6 +23,8 @@ from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 from orchestrator.records import Limits
 
+LAUNCH = "launch"  # the stage without a model
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,12 +40,21 @@ class LoopSettings(_Section):
     """How long to try."""
 
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
-    stages: Annotated[tuple[Literal["correct", "optimize", "tune"], ...], AfterValidator(_in_order)] = (
+    stages: Annotated[tuple[Literal["correct", "launch", "optimize", "tune"], ...], AfterValidator(_in_order)] = (
         "correct",
+        "launch",
         "optimize",
         "tune",
     )
     persist: bool = False
+    given: str | None = None
+    remember: bool = True
+
+    def rounds_of(self, stage: str) -> range:
+        """The rounds of a stage. Round 0 asks no model: a person's kernel before the first proposal, a launch sweep."""
+        if stage == LAUNCH:
+            return range(1)
+        return range(0 if self.given is not None and stage == self.stages[0] else 1, self.rounds + 1)
 
 
 class AgentSettings(_Section):
@@ -86,6 +97,7 @@ class MeasureSettings(_Section):
 
     rounds: Annotated[int, Field(ge=4, le=1000)] = 24
     total_s: Annotated[float, Field(gt=0)] = 1500
+    sweep_s: Annotated[float, Field(gt=0)] = 240
     require_idle: bool = False
     without: tuple[str, ...] = ()
 

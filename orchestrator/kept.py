@@ -22,6 +22,7 @@ class Call(Usage):
 
     model: str = ""
     truncated: bool = False
+    agent: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Against(Record):
 
 def call_of(reply: Reply) -> Call:
     """A reply without its words."""
-    return Call(**asdict(reply.usage), model=reply.model, truncated=reply.truncated)
+    return Call(**asdict(reply.usage), model=reply.model, truncated=reply.truncated, agent=reply.agent)
 
 
 def keep(reply: Reply, folder: Path) -> None:
@@ -54,7 +55,7 @@ def reply(folder: Path) -> Reply:
     with os_errors(f"read {folder / REPLY}"):
         text = (folder / REPLY).read_bytes().decode("utf-8", "surrogatepass")
     spent = {field.name: getattr(answered, field.name) for field in fields(Usage)}
-    return Reply(text, answered.model, Usage(**spent), answered.truncated)
+    return Reply(text, answered.model, Usage(**spent), answered.truncated, answered.agent)
 
 
 def call(folder: Path) -> Call:

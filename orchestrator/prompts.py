@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from orchestrator import decision, resources, weigh
 from orchestrator.docs import select
 from orchestrator.docs.guide import Guide
-from orchestrator.measured import COMPILED, Measured
+from orchestrator.measured import COMPILED, Measured, Swept
 from orchestrator.ops import Op
 from orchestrator.records import (
     AuditFinding,
@@ -43,15 +43,25 @@ class Prompts:
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
         self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
 
-    def generate(self) -> Prompt:
-        """The first prompt."""
+    def generate(self, tried: Sequence[str] = ()) -> Prompt:
+        """The first prompt. `tried` is what was tried on the op before, a line each."""
         wanted = self._files["SPEC.md"] + self._files["ref.py"]
         names = select.for_op(self._guide, wanted) if self._guide else ()
-        text = _render("generate.md.j2", **self._common, files=self._files, names=names)
+        text = _render("generate.md.j2", **self._common, files=self._files, names=names, tried=tried)
         return Prompt(self._system, (Turn("user", text),))
 
-    def improve(self, stage: str, kernel: bytes, measured: Measured, noted: Sequence[AuditFinding]) -> Prompt:
-        """The first prompt of a later stage: the best kernel so far, where it falls behind, what the audit notes."""
+    def improve(
+        self,
+        stage: str,
+        tried: Sequence[str],
+        kernel: bytes,
+        measured: Measured,
+        noted: Sequence[AuditFinding],
+        swept: Swept | None = None,
+    ) -> Prompt:
+        """The first prompt of a later stage: the best kernel so far, where it falls behind, what the audit notes, and
+        what was tried, a line each.
+        """
         rows = [row for row in weigh.rows(measured) if not row.launch_bound]
         lagging = sorted(rows, key=lambda row: (row.speedup.middle, row.ceiling_share))[:_LAGGING]
         shape = lagging[0].name if lagging else ""
@@ -59,8 +69,10 @@ class Prompts:
             f"{stage}.md.j2",
             **self._common,
             files=self._files,
+            tried=tried,
             kernel=kernel.decode(),
             timings=decision.timings(measured),
+            sweep=decision.sweep(swept),
             lagging=lagging,
             noted=[one for one in noted if one.part in (Part.PERFORMANCE, Part.MEMORY)][:_NOTED],
             generated=measured.generated.get(f"{COMPILED}-{shape.replace(' ', '-')}.py", ""),

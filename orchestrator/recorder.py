@@ -18,13 +18,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, decision, kept, prompts, repro, weigh
+from orchestrator import config, decision, kept, prompts, repro, tried, weigh
 from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
 from orchestrator.audit import engine as audit
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
 from orchestrator.measure import MEASURED, Rivals
-from orchestrator.measured import Measured
+from orchestrator.measured import Measured, Swept
 from orchestrator.ops import Op
 from orchestrator.records import (
     Attempt,
@@ -59,6 +59,7 @@ class Recorder:
         self._watch = watch
         self._measured: Measured | None = None
         self._rivals: Rivals | None = None
+        self._swept: Swept | None = None
         self._begun = time.monotonic()
         self._past: deque[tuple[str, str]] = deque()  # commits of a killed run that are still to be met again
         self._commit = branch.baseline  # the newest of this run's that is ours now
@@ -139,13 +140,13 @@ class Recorder:
         """Keep the verdict: the report, a commit on the run's branch, the run's record."""
         report = judged.report
         number = len(self.run.attempts) + 1
-        digest = kept.prompt_sha256(folder)
+        digest, agent = kept.prompt_sha256(folder), reply.agent or self.run.agent
         self._keep_report(judged, folder)
         trailers = {
             "Status": report.status,
             "Round": str(round_),
             "Stage": stage,
-            "Agent": self.run.agent,
+            "Agent": agent,
             "Model": reply.model,
             "Prompt-Sha256": digest,
             **({"Audit": ", ".join(f"{one.rule} in line {one.line}" for one in report.grave)} if report.grave else {}),
@@ -153,7 +154,7 @@ class Recorder:
         subject = f"attempt {number} ({stage}, round {round_}): {report.status}"
         name = self._op.spec.kernel_name
         commit = self._committed(subject, lambda: self.branch.commit_attempt(name, judged.kernel, subject, trailers))
-        attempt = Attempt(number, stage, round_, self.run.agent, reply.model, digest, report, reply.usage, commit)
+        attempt = Attempt(number, stage, round_, agent, reply.model, digest, report, reply.usage, commit)
         best = number if report.accepted and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._save()
@@ -242,10 +243,15 @@ class Recorder:
             self.run = replace(self.run, measurement=replace(self.run.measurement, rungs_left=left))
         self._save()
 
-    def so_far(self) -> tuple[bytes, Measured, tuple[AuditFinding, ...]]:
-        """The best kernel, what was measured of it, and what the audit notes of it."""
+    def swept(self, swept: Swept) -> None:
+        """What other launch parameters would do to the best kernel."""
+        self._swept = swept
+
+    def so_far(self) -> tuple[bytes, Measured, tuple[AuditFinding, ...], Swept | None]:
+        """The best kernel, what was measured of it, what the audit notes, and the last sweep of launch parameters."""
         assert self._measured is not None and self.run.best is not None
-        return self.best_kernel(), self._measured, self.run.attempts[self.run.best - 1].report.audit
+        noted = self.run.attempts[self.run.best - 1].report.audit
+        return self.best_kernel(), self._measured, noted, self._swept
 
     def objection(self) -> str:
         """What the audit now establishes against the best kernel, or against the last that passed where there is no
@@ -296,6 +302,10 @@ class Recorder:
         self._save()
         self._watch.decided(self.run, self.folder)
 
+    def tried(self) -> tuple[str, ...]:
+        """What was tried on this op, in this run and before it, a line each."""
+        return tried.lines(self.run, self.branch, self.folder.parent)
+
     def best_kernel(self) -> bytes:
         """The bytes of the best passed kernel."""
         assert self.run.best is not None
@@ -338,7 +348,7 @@ class Recorder:
 
     def _decision(self) -> str:
         best = None if self.run.best is None else self.run.attempts[self.run.best - 1]
-        return decision.render(self.run, self._op, self._judging, best, self._measured)
+        return decision.render(self.run, self._op, self._judging, best, self._measured, self._swept)
 
     def _save(self) -> None:
         if self._past:

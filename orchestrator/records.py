@@ -399,6 +399,7 @@ class Reply(Record):
     model: str
     usage: Usage
     truncated: bool = False  # the provider cut it off at its limit of tokens
+    agent: str = ""  # who proposed it where that is not the run's agent: a person, the launch sweep
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,13 @@ def run(
     rounds: options.Rounds = None,
     stages: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize,tune]"),
+        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,launch,optimize,tune]"),
+    ] = None,
+    begin_from: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE", help="A kernel of yours: judged and measured, then improved from there."
+        ),
     ] = None,
     persist: Annotated[bool, typer.Option("--persist", help="Go on with the stages left, also at parity.")] = False,
     device: options.Device = None,
@@ -81,6 +87,8 @@ def run(
         )
     if (op is not None) + (ops is not None) + (ops_file is not None) > 1 or (op is not None and resume):
         raise UsageError("--op is one run, --ops or --ops-file a batch, --resume goes on with one: give one of them")
+    if begin_from is not None and (many or dry_run):
+        raise UsageError("--from is for a run of one op, and what a model is asked follows from the verdict: --op NAME")
     if many and dry_run:
         raise UsageError("--dry-run prints the first prompt of one op: give --op NAME")
     if not many and (concurrency is not None or judges is not None or quiet):
@@ -91,6 +99,7 @@ def run(
             "rounds": rounds,
             "stages": stages.split(",") if stages is not None else None,
             "persist": persist or None,
+            "given": begin_from,
         },
         **options.judge(device, quick, seed, require_sandbox),
         "measure": {"require_idle": require_idle or None},
@@ -123,22 +132,27 @@ def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
 async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
     from orchestrator import opcheck
     from orchestrator.agents.choose import choose
-    from orchestrator.asking import Asking, Purse
+    from orchestrator.asking import Asking, Purse, begins_with
+    from orchestrator.executors.remembering import remembering
     from orchestrator.loop import run_op
 
+    given = settings.loop.given
     agent, why = choose(
         settings.agent.name,
         op_recorded=op.recorded,
         single_op=True,
         options=settings.agent.options(),
         announce=terminal.say,
+        given=given is not None,
     )
+    asking = begins_with(given, Asking(agent, (Purse("op", settings.budget.op),)), op)
     terminal.say(why)
     async with carry.judge(settings, workspaces / "judge.log") as executor:
         terminal.say(await opcheck.require(op, executor, settings.judge))
-        asking = Asking(agent, (Purse("op", settings.budget.op),))
         with carry.entered(workspaces, terminal) as watch:
-            return await run_op(op, asking, executor, settings, workspaces, watch)
+            return await run_op(
+                op, asking, remembering(executor, op, settings, workspaces), settings, workspaces, watch
+            )
 
 
 def _dry_run(op: Op, settings: Settings) -> int:
