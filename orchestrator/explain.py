@@ -13,6 +13,7 @@ from orchestrator.records import Attempt, CaseResult, Measurement, Report, Run
 from orchestrator.text import printable
 
 LINES = 10
+_MODEL = 60  # characters of its name
 _ELEMENTS = 3  # wrong elements that are shown
 
 
@@ -61,7 +62,7 @@ def _measured(found: Measurement, thresholds: Thresholds) -> Iterator[str]:
 def _attempt(one: Attempt) -> Iterator[str]:
     report = one.report
     yield (
-        f"attempt {one.number} ({one.stage}, round {one.round}, {printable(one.model)}): "
+        f"attempt {one.number} ({one.stage}, round {one.round}, {printable(one.model, _MODEL)}): "
         f"{report.status}, {printable(report.message, 400)}"
     )
     failed = repro.smallest(report)

@@ -7,6 +7,7 @@ where there is nothing: a folder without its repository stays readable.
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from orchestrator.text import printable
 from orchestrator.workspace import RunBranch, Workspace
 
 RUNS = "runs"
+_OP = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,9 @@ def folders(workspaces: Path) -> list[Path]:
 def read(folder: Path) -> Past:
     """The run of that folder. Raises UsageError where its record cannot be read."""
     try:
-        return Past(from_json(Run, (folder / RUN).read_bytes()), folder)
+        run = from_json(Run, (folder / RUN).read_bytes())
     except (OSError, ValidationError) as error:
         raise UsageError(f"{folder / RUN} is no record of a run that this program can read") from error
+    if run.id != folder.name or not _OP.fullmatch(run.op):  # both become names of files
+        raise UsageError(f"{folder / RUN} is the record of {printable(run.id)}, which is not its folder's name")
+    return Past(run, folder)

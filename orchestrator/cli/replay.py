@@ -43,9 +43,10 @@ def replay_run(
     device: options.Device = None,
     json: Annotated[bool, typer.Option("--json", help="Print both verdicts as JSON; progress goes to stderr.")] = False,
 ) -> None:
-    """Judge a stored attempt again, with the same seed and settings; all attempts of a run where none is named.
+    """Judge a stored attempt again, with the same seed.
 
-    Exit code 0 when each has the same verdict as then, 1 when one has another.
+    All attempts of a run where none is named; with the settings of then. Exit code 0 when each has the same verdict as
+    then, 1 when one has another.
     """
     from orchestrator import past, records, replay, verify
 
