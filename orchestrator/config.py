@@ -170,6 +170,14 @@ def dump(settings: Settings) -> str:
     return yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False)
 
 
+def kept(file: Path) -> Settings:
+    """The settings that `dump` wrote: all of them, so that nothing of today outranks them."""
+    try:
+        return Settings(**_read(file))
+    except ValidationError as error:
+        raise UsageError(f"{file} is of another version of this program: {_explained(error)}") from error
+
+
 def _override(text: str) -> dict[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key:

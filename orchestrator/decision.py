@@ -5,7 +5,7 @@ Owns which facts the templates get and how figures read. Holds no wording of its
 
 from __future__ import annotations
 
-from orchestrator import explain, launching, resources, weigh
+from orchestrator import bottleneck, launching, resources, weigh
 from orchestrator.judge.timing.statistics import Interval
 from orchestrator.measured import AS_WRITTEN, GpuState, Measured, Swept
 from orchestrator.ops import Op
@@ -37,7 +37,7 @@ def timings(measured: Measured) -> str:
         measured=measured,
         rows=weigh.rows(measured),
         curve=weigh.curve(measured),
-        where=explain.where_time_goes(measured),
+        where=bottleneck.where_time_goes(measured),
         over={name: weigh.over_baseline(measured, name) for name in weigh.baselines(measured)},
         absent={name: why for shape in measured.shapes for name, why in shape.absent.items()},
     )

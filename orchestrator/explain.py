@@ -1,91 +1,102 @@
-"""Where a kernel's time goes, in sentences, from what was measured and what the compiler made of it.
+"""Why a run or an attempt was decided so, in ten lines at most: a pure function of the record.
 
-For a person whose kernel is slower than PyTorch, and for a model that is asked to change that. Says only what the
-figures say: shares of the ceiling, launch overhead, and the compiled facts that usually stand behind a low share.
+Owns which facts answer that question and in which order. Judges nothing; the words of a decision are `decide`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator import weigh
-from orchestrator.judge.timing.statistics import median
-from orchestrator.measured import Measured
-from orchestrator.weigh import Row
+from orchestrator import repro
+from orchestrator.decide import Thresholds
+from orchestrator.records import Attempt, CaseResult, Measurement, Report, Run
+from orchestrator.text import printable
 
-_SHAPES = 3  # named
-_ENOUGH = 0.92  # of the ceiling: nothing worth gaining
-_WIDE = 128  # bits: the widest access of one thread
-_IDLE = 0.5  # occupancy below which waiting for memory may not be hidden
-
-
-def where_time_goes(measured: Measured) -> tuple[str, ...]:
-    """The sentences; none where nothing was timed."""
-    rows = weigh.rows(measured)
-    return (*_behind(rows), *_launches(rows), *_compiled(measured)) if rows else ()
+LINES = 10
+_MODEL = 60  # characters of its name
+_ELEMENTS = 3  # wrong elements that are shown
 
 
-def compiled_facts(measured: Measured) -> tuple[str, ...]:
-    """Each specialization of the kernel in a line."""
-    return tuple(
-        f"{one.kernel} for {one.target}, {one.warps} warps: {_told(one.registers)} registers, "
-        f"{_told(one.spilled_bytes)} bytes spilled, {_told(one.shared_bytes)} bytes shared, loads of up to "
-        f"{_told(max(one.load_bits, default=None) if one.load_bits is not None else None)} bits, occupancy "
-        f"{'unknown' if one.occupancy is None else _percent(one.occupancy)}"
-        for one in measured.compiled
-    )
+def run(record: Run, thresholds: Thresholds) -> tuple[str, ...]:
+    """Why the run was decided so: by its best attempt, or by its last where none passed."""
+    return tuple(_run(record, thresholds))[:LINES]
 
 
-def _behind(rows: tuple[Row, ...]) -> Iterator[str]:
-    """The shapes that lag, worst first: behind a baseline, or behind the card."""
-    lagging = [row for row in rows if not row.launch_bound and (row.speedup.middle < 1 or row.ceiling_share < _ENOUGH)]
-    for row in sorted(lagging, key=lambda row: (row.speedup.middle, row.ceiling_share))[:_SHAPES]:
-        theirs = row.ceiling_share / row.speedup.middle
-        yield (
-            f"{row.name}: {row.latency_us:.2f} µs, {row.speedup.middle:.2f} times the speed of {row.best}; "
-            f"{_percent(row.ceiling_share)} of the ceiling, where that reaches {_percent(theirs)}"
-        )
-    if len(lagging) > _SHAPES:
-        more = len(lagging) - _SHAPES
-        yield f"{more} more of {len(rows)} shapes are behind a baseline or below {_percent(_ENOUGH)} of the ceiling"
+def attempt(one: Attempt) -> tuple[str, ...]:
+    """Why the attempt ended so."""
+    return tuple(_attempt(one))[:LINES]
 
 
-def _launches(rows: tuple[Row, ...]) -> Iterator[str]:
-    beyond = [(row.call_us - row.latency_us, row) for row in rows if row.call_us is not None]
-    if not beyond:
-        return
-    typical = median([us for us, _ in beyond])
-    if typical <= 0:
-        return
-    longer = sum(us > row.latency_us for us, row in beyond)
+def deciding(record: Run) -> Attempt | None:
+    """The attempt that a run was decided by."""
+    if record.best is not None:
+        return record.attempts[record.best - 1]
+    return record.attempts[-1] if record.attempts else None
+
+
+def _run(record: Run, thresholds: Thresholds) -> Iterator[str]:
+    if record.error:
+        yield f"a fault of ours ended it: {printable(record.error, 400)}"
+    verdict = record.verdict
+    yield f"{verdict.decision}: {printable(verdict.reason, 400)}" if verdict else "not decided"
+    if record.measurement is not None:
+        yield from _measured(record.measurement, thresholds)
+    if (by := deciding(record)) is not None:
+        yield from _attempt(by)
+
+
+def _measured(found: Measurement, thresholds: Thresholds) -> Iterator[str]:
+    margin = max(found.noise, thresholds.margin_floor)
+    above, below = found.speedup_low >= 1 + margin, found.speedup_high < 1 - margin
+    place = "wholly above" if above else "wholly below" if below else "not clear of"
     yield (
-        f"a plain call takes {typical:.1f} µs beyond the kernel (median): launch and host code; at {longer} of "
-        f"{len(beyond)} shapes that is more than the kernel itself"
+        f"measured: {found.speedup_low:.3f} to {found.speedup_high:.3f} times {printable(found.baseline)}, {place} "
+        f"1 and the margin of {margin:.1%} (noise {found.noise:.1%}, floor {thresholds.margin_floor:.1%})"
+    )
+    yield (
+        f"slowest shape: {found.slowest_shape} at {found.slowest_speedup:.3f} times; "
+        f"{found.roofline_share:.1%} of the ceiling (enough from {thresholds.roofline_share:.0%})"
     )
 
 
-def _compiled(measured: Measured) -> Iterator[str]:
-    """What of the compiled kernels is likely to cost time, worst case of all specializations."""
-    every = measured.compiled
-    if spilled := max((one.spilled_bytes or 0 for one in every), default=0):
-        yield f"registers spill, up to {spilled} bytes a thread: a block is too large for its warps"
-    narrow = [one for one in every if one.load_bits and not one.bulk_copies and max(one.load_bits) < _WIDE]
-    if narrow:
-        widest = min(max(one.load_bits or {0: 0}) for one in narrow)
-        yield (
-            f"{len(narrow)} of {len(every)} specializations load at most {widest} bits a thread at a time, of {_WIDE}: "
-            "addresses are not known to be aligned or not contiguous, or a block is small for its warps"
-        )
-    shares = [one.occupancy for one in every if one.occupancy is not None]
-    if shares and min(shares) < _IDLE:
-        yield f"as few as {_percent(min(shares))} of a multiprocessor's warps fit beside each other (an estimate)"
-    if every and measured.matmul_tflops and not any(one.tensor_cores for one in every):
-        yield "nothing is multiplied on the tensor cores, and the op is bound by multiplying"
+def _attempt(one: Attempt) -> Iterator[str]:
+    report = one.report
+    yield (
+        f"attempt {one.number} ({one.stage}, round {one.round}, {printable(one.model, _MODEL)}): "
+        f"{report.status}, {printable(report.message, 400)}"
+    )
+    failed = repro.smallest(report)
+    if failed is not None and not report.passed:
+        yield f"smallest failing case: {_case(failed)}"
+        if failed.first_wrong:
+            yield f"first wrong elements: {_wrong(failed)}"
+        elif failed.detail:
+            yield f"there: {printable(failed.detail.strip().splitlines()[0], 400)}"
+    for sentence in report.diagnosis[:2]:
+        yield f"pattern: {printable(sentence, 400)}"
+    for finding in report.findings[:2]:
+        yield f"found: {finding.where}: {finding.message}; instead: {finding.advice}"
+    if report.seed is not None:
+        yield _judged(report)
 
 
-def _told(figure: int | None) -> str:
-    return "unknown" if figure is None else str(figure)
+def _case(case: CaseResult) -> str:
+    dims = ", ".join(f"{name} = {size}" for name, size in case.dims.items())
+    kind = "" if case.values == "normal" else f", {case.values} values"
+    told = f"{dims}, {case.dtype}, scale {case.scale:g}{kind}{', drawn for this verdict' if case.holdout else ''}"
+    if case.max_abs is None or case.tolerance_ratio is None:
+        return f"{told}: {case.status}"
+    return (
+        f"{told}: {case.status}, {case.wrong} of {case.elements} elements wrong, "
+        f"off by {case.max_abs:.3g} at most, {case.tolerance_ratio:.3g} times the tolerance"
+    )
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _wrong(case: CaseResult) -> str:
+    shown = case.first_wrong[:_ELEMENTS]
+    return "; ".join(f"{list(one.index)} got {one.got:.6g}, want {one.want:.6g}" for one in shown)
+
+
+def _judged(report: Report) -> str:
+    cases = f"{report.passed_cases} of {report.expected_cases} cases passed"
+    return f"judged on {report.device} with seed {report.seed}: {cases}"

@@ -33,6 +33,11 @@ class Against(Record):
     main: str  # commit
 
 
+def attempt_name(number: int, stage: str, round_: int) -> str:
+    """What an attempt's folder is called."""
+    return f"{number:02}-{stage}-{round_}"
+
+
 def call_of(reply: Reply) -> Call:
     """A reply without its words."""
     return Call(**asdict(reply.usage), model=reply.model, truncated=reply.truncated, agent=reply.agent)

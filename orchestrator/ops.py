@@ -225,7 +225,7 @@ class OpSpec(_Strict):
     @property
     def kernel_name(self) -> str:
         """Name of the one file that an attempt may change."""
-        return f"{self.name}_triton.py"
+        return kernel_name(self.name)
 
     @property
     def reference(self) -> str:
@@ -398,6 +398,11 @@ class Op:
             for name in ("SPEC.md", "test_correctness.py", "bench.py")
         }
         return {name: text.encode() for name, text in {**rendered, "ref.py": self.reference}.items()}
+
+
+def kernel_name(op: str) -> str:
+    """Name of the file that holds a kernel of that op."""
+    return f"{op}_triton.py"
 
 
 def names(root: Path) -> list[str]:

@@ -41,6 +41,15 @@ def wrapped(said: str, code: str, kernel: str) -> str:
     return f"{said}\n\n{fence}python {kernel}\n{code}{end}{fence}\n"
 
 
+def words(text: str) -> str:
+    """What a reply says beside its fenced blocks: of a repair, the cause that the model names."""
+    lines = text.splitlines()
+    for token in MarkdownIt().parse(text):
+        if token.type == "fence" and token.map:
+            lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
 def _kernel(blocks: list[str], function: str) -> str | None:
     defining = [code for code in blocks if re.search(rf"^def\s+{re.escape(function)}\s*\(", code, re.MULTILINE)]
     if defining:

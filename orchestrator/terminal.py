@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.status import Status as Spinner
 from rich.table import Table
 
-from orchestrator import explain
+from orchestrator import bottleneck
 from orchestrator.measured import Measured
 from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run
 from orchestrator.text import printable
@@ -72,7 +72,7 @@ class Terminal(Silent):
     def measured(self, number: int, attempt: int, measured: Measured) -> None:
         """Where the time of a kernel that was timed goes."""
         self._rest()
-        for sentence in (*explain.where_time_goes(measured), *explain.compiled_facts(measured)[:_SHOWN]):
+        for sentence in (*bottleneck.where_time_goes(measured), *bottleneck.compiled_facts(measured)[:_SHOWN]):
             self._line("  - ", sentence)
 
     def decided(self, run: Run, folder: Path) -> None:

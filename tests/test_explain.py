@@ -1,70 +1,61 @@
-"""Where the time goes: sentences that say what the figures say, and nothing where there is nothing to say."""
+"""Why a run was decided so, in ten lines: each fact in its place, and a hostile text on one line."""
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from orchestrator import decision, explain
-from orchestrator.measured import Measured
-from orchestrator.records import Compiled, Status
-from tests.measurements import measured, shape
+from orchestrator import explain
+from orchestrator.decide import Thresholds
+from orchestrator.records import Attempt, Decision, Measurement, Run, Usage, Verdict
+from tests import past_runs
 
-FINE = Compiled(
-    *("rms", "sm_90", 4, 3),
-    **{"registers": 40, "spilled_bytes": 0, "shared_bytes": 512, "load_bits": {128: 2}, "store_bits": {128: 1}},
-    **{"bulk_copies": 0, "tensor_cores": False, "occupancy": 1.0},
-)  # type: ignore[arg-type]
-
-
-def of(**changes: object) -> Compiled:
-    return Compiled(**{**vars(FINE), **changes})
+WRONG = Attempt(1, "correct", 1, "anthropic", "a\nmodel", "0" * 64, past_runs.wrong(), Usage(1.0))
+RUN = Run("rmsnorm-1", "rmsnorm", "run/rmsnorm-1", "0" * 40, "2026-01-01T00:00:00+00:00", "anthropic", (WRONG,))
+LOST = replace(RUN, verdict=Verdict(Decision.ESCALATE, "Nothing passed."))
+FOUND = Measurement("torch.compile", 1.05, 1.08, "64x64 float16", 0.99, 0.8, noise=0.012, rungs_left=0)
 
 
-def test_a_shape_that_lags_is_named_with_its_share_and_its_rivals() -> None:
-    slow, fast = shape(60, dims=(4096, 1024)), shape(10.5, dims=(8192, 1024))
-    (first, call) = explain.where_time_goes(measured(fast, slow))
-    assert first.startswith("4096x1024 float16: 60.00 µs, 0.83 times the speed of torch.compile; ")
-    assert first.endswith("17 % of the ceiling, where that reaches 20 %")
-    assert call.startswith("a plain call takes 20.0 µs beyond the kernel (median)") and "at 1 of 2 shapes" in call
+def test_a_failure_is_its_smallest_case_and_the_first_wrong_elements() -> None:
+    lines = explain.run(LOST, Thresholds())
+    assert lines == (
+        "ESCALATE: Nothing passed.",
+        "attempt 1 (correct, round 1, a\\nmodel): WRONG_VALUES, 27 of 45 cases failed",
+        "smallest failing case: M = 1, N = 7, float32, scale 0.001: WRONG_VALUES, 3 of 7 elements wrong, "
+        "off by 0.2 at most, 20 times the tolerance",
+        "first wrong elements: [0, 3] got 0.5, want 0.7; [0, 5] got nan, want -1.25",
+        "pattern: Only N that is no power of two fails: padded lanes reach the result.",
+        "judged on NVIDIA H200 with seed 7: 18 of 45 cases passed",
+    )
+    assert explain.attempt(WRONG) == lines[1:]
 
 
-def test_more_than_a_few_are_counted() -> None:
-    found = explain.where_time_goes(measured(*(shape(60, dims=(m, 64)) for m in (1, 2, 3, 4, 5))))
-    assert "2 more of 5 shapes are behind a baseline" in found[3]
+def test_a_measurement_is_its_interval_against_the_margin() -> None:
+    passed = replace(WRONG, number=2, round=2, report=past_runs.passed())
+    run = replace(LOST, attempts=(WRONG, passed), best=2, measurement=FOUND, verdict=Verdict(Decision.MERGE, "Faster."))
+
+    def place(low: float, high: float, noise: float = 0.012) -> str:
+        found = replace(FOUND, speedup_low=low, speedup_high=high, noise=noise)
+        return explain.run(replace(run, measurement=found), Thresholds())[1]
+
+    assert place(1.05, 1.08) == (
+        "measured: 1.050 to 1.080 times torch.compile, wholly above 1 and the margin of 2.0% (noise 1.2%, floor 2.0%)"
+    )
+    assert (
+        "wholly below" in place(0.9, 0.95)
+        and "not clear of" in place(1.01, 1.05)
+        and "not clear of" in place(1.05, 1.08, 0.06)
+    )
+    assert explain.run(run, Thresholds())[3].startswith("attempt 2 (correct, round 2")  # the best, not the last failing
 
 
-def test_what_is_launch_bound_is_not_called_slow() -> None:
-    small = shape(3.9, compiled=2.0, dims=(1, 4096), ideal_us=2.0)
-    assert not any("times the speed" in one for one in explain.where_time_goes(measured(small)))
+def test_what_never_ran_names_what_was_found_in_it() -> None:
+    (_, found) = explain.attempt(replace(WRONG, report=past_runs.forbidden()))
+    assert found == "found: rmsnorm_triton.py:12: reads the environment; instead: leave it out"
 
 
-def test_nothing_was_timed() -> None:
-    assert explain.where_time_goes(measured(status=Status.WRONG_VALUES)) == ()
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"compiled": (FINE,)}, ""),
-        ({"compiled": (FINE, of(spilled_bytes=96))}, "registers spill, up to 96 bytes a thread"),
-        ({"compiled": (FINE, of(load_bits={16: 8}))}, "1 of 2 specializations load at most 16 bits a thread"),
-        ({"compiled": (of(load_bits={}, bulk_copies=2),)}, ""),
-        ({"compiled": (of(occupancy=0.125), FINE)}, "as few as 12 % of a multiprocessor"),
-        ({"compiled": (FINE,), "matmul_tflops": {"float16": 700.0}}, "nothing is multiplied on the tensor cores"),
-        ({"compiled": (of(tensor_cores=True),), "matmul_tflops": {"float16": 700.0}}, ""),
-        ({"compiled": (Compiled("rms", "sm_90", 4, 3),)}, ""),
-    ],
-)
-def test_compiled_facts_that_cost_time(fields: dict[str, object], said: str) -> None:
-    found: Measured = measured(shape(10.5), **fields)
-    _, *rest = explain.where_time_goes(found)
-    assert said in rest[0] if said else not rest, rest
-
-
-def test_the_facts_are_in_the_table_and_in_lines_and_unknown_ones_are_said_to_be() -> None:
-    found = measured(shape(10.5), compiled=(FINE, Compiled("k|\n", "sm_90", 4, 3)))
-    text = decision.timings(found)
-    assert "| rms | sm_90 | 4 | 3 | 40 | 0 | 512 | 128 x 2 | 128 x 1 | no | 100 % |" in text
-    assert "| ? | ? | ? | ? | ? | ? | ? |" in text
-    assert explain.compiled_facts(found)[0].startswith("rms for sm_90, 4 warps: 40 registers, 0 bytes spilled")
-    assert "unknown registers" in explain.compiled_facts(found)[1]
+def test_ten_lines_are_enough_for_everything_at_once() -> None:
+    findings = past_runs.forbidden().findings * 3
+    loud = replace(past_runs.wrong(), findings=findings, diagnosis=("one",) * 5)
+    lines = explain.run(replace(LOST, error="the disk is full", attempts=(replace(WRONG, report=loud),)), Thresholds())
+    assert lines[0] == "a fault of ours ended it: the disk is full" and len(lines) <= explain.LINES
+    assert explain.run(replace(RUN, attempts=()), Thresholds()) == ("not decided",)
