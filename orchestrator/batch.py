@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import ledger, opcheck, outcome
+from orchestrator import ledger, opcheck, outcome, plan
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
 from orchestrator.agents.given import Nobody
@@ -94,12 +94,28 @@ def check(work: Sequence[Work], agents: Agents, workspaces: Path) -> None:
             Workspace.open(workspaces, one.op.name)
 
 
+async def carry_out(
+    todo: Plan,
+    work: Sequence[Work],
+    agents: Agents,
+    pool: Pool,
+    workspaces: Path,
+    index: Ledger,
+    progress: Progress,
+    concurrency: int,
+) -> tuple[Outcome, ...]:
+    """Begin a plan, or go on with it, to its end. Its plan is kept before anything is done, and nobody else does it."""
+    plan.keep(todo, workspaces)
+    with plan.held(todo, workspaces):
+        journal = Journal(todo.folder(workspaces) / plan.LOG, batch=todo.id)
+        return await Batch(work, agents, pool, workspaces, index, progress, journal).run(concurrency)
+
+
 class Batch:
     """One plan being carried out."""
 
     def __init__(
         self,
-        plan: Plan,
         work: Sequence[Work],
         agents: Agents,
         pool: Pool,
@@ -108,7 +124,6 @@ class Batch:
         progress: Progress,
         journal: Journal,
     ) -> None:
-        self._plan = plan
         self._work = tuple(work)
         self._agents = agents
         self._pool = pool

@@ -21,6 +21,7 @@ from orchestrator import resources
 from orchestrator.agents.choose import AgentOptions
 from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
+from orchestrator.nights.due import Reason
 from orchestrator.records import Limits
 
 LAUNCH = "launch"  # the stage without a model
@@ -125,6 +126,17 @@ class BudgetSettings(_Section):
     batch: Budget = Budget()
 
 
+class NightSettings(_Section):
+    """What a night does beyond judging every champion again."""
+
+    generate: tuple[Reason, ...] = tuple(Reason)
+    ops: tuple[str, ...] = ()
+    concurrency: Annotated[int, Field(ge=1)] = 8
+    judges: Annotated[int | None, Field(ge=1)] = None
+    keep_days: Annotated[float, Field(gt=0)] = 30
+    webhook: Literal["none", "json", "slack"] = "none"
+
+
 class Settings(BaseSettings):
     """One run's settings, resolved."""
 
@@ -139,6 +151,7 @@ class Settings(BaseSettings):
     docs: DocsSettings = DocsSettings()
     budget: BudgetSettings = BudgetSettings()
     decision: Thresholds = Thresholds()
+    night: NightSettings = NightSettings()
 
 
 def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:

@@ -42,9 +42,9 @@ from orchestrator.records import (
 )
 from orchestrator.tree import remove_tree, write_whole
 from orchestrator.watch import Watch
-from orchestrator.workspace import RunBranch, Workspace
+from orchestrator.workspace import DECISION, RunBranch, Workspace
 
-RUN, ENVIRONMENT, DECISION, MEASUREMENTS = "run.json", "environment.json", "DECISION.md", "measurements"
+RUN, ENVIRONMENT, MEASUREMENTS = "run.json", "environment.json", "measurements"
 
 
 class Recorder:
