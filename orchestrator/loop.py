@@ -62,11 +62,11 @@ async def _stage(
 
     The first stage begins from the specification, a later one from the best kernel and what was measured of it.
     """
-    prompts = Prompts(op, judging, settings.loop.rounds)
+    prompts = Prompts(op, judging, settings.loop.rounds, settings.agent.in_tree)
     prompt = prompts.generate() if recorder.run.best is None else prompts.improve(stage, *recorder.so_far())
     for round_ in range(1, settings.loop.rounds + 1):
         folder = recorder.asked(prompt, stage, round_)
-        reply = await agent.propose(Request(prompt, stage, round_, folder))
+        reply = await agent.propose(Request(prompt, stage, round_, folder, recorder.begins_with(round_)))
         recorder.answered(reply, folder)
         judged = await judge_reply(reply, op, recorder.branch, executor, settings.judge, folder)
         recorder.judged(stage, round_, reply, judged, folder)

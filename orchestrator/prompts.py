@@ -20,12 +20,12 @@ _DETAILED = 6  # failing cases shown with elements and traceback; all are in the
 
 
 class Prompts:
-    """The prompts of one run: one op, one place of judging."""
+    """The prompts of one run: one op, one place of judging. `in_tree`: of an agent that works in the tree."""
 
-    def __init__(self, op: Op, judging: Judging, rounds: int) -> None:
-        self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
+    def __init__(self, op: Op, judging: Judging, rounds: int, in_tree: bool = False) -> None:
+        self._common = {"op": op.spec, "judging": judging, "rounds": rounds, "in_tree": in_tree}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
-        self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
+        self._system = _render("system.md.j2", in_tree=in_tree).replace("KERNEL_FILE", op.spec.kernel_name)
 
     def generate(self) -> Prompt:
         """The first prompt."""

@@ -322,6 +322,7 @@ class Reply(Record):
     model: str
     usage: Usage
     truncated: bool = False  # the provider cut it off at its limit of tokens
+    in_tree: bool = False  # given by an agent that worked in the tree: the kept tree is the reply, the text its words
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the run's record as JS
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
 Agent = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
+    typer.Option(metavar="NAME", help="Who writes: auto, anthropic, openai, command, inbox, recorded. [default: auto]"),
 ]
 Override = Annotated[
     list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")

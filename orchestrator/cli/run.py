@@ -48,6 +48,10 @@ def run(
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
     ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(metavar="LINE", help="Of the agent command: what to run, or a preset's name, such as claude."),
+    ] = None,
     rounds: Annotated[
         int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
     ] = None,
@@ -89,7 +93,7 @@ def run(
     if not many and (concurrency is not None or judges is not None or quiet):
         raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
     given: dict[str, dict[str, Any]] = {
-        "agent": {"name": agent, "model": model},
+        "agent": {"name": agent or ("command" if command else None), "model": model, "command": command},
         "loop": {
             "rounds": rounds,
             "stages": stages.split(",") if stages is not None else None,
@@ -133,7 +137,7 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
         settings.agent.name,
         op_recorded=op.recorded,
         single_op=True,
-        options=settings.agent.options(),
+        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
         announce=terminal.say,
     )
     terminal.say(why)
@@ -156,5 +160,5 @@ def _dry_run(op: Op, settings: Settings) -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         where = carry.through(judging(Path(folder) / "judge.log"), carry.terminal(to_stderr=True))
-    typer.echo(render(Prompts(op, where, settings.loop.rounds).generate()))
+    typer.echo(render(Prompts(op, where, settings.loop.rounds, settings.agent.in_tree).generate()))
     return 0
