@@ -19,6 +19,8 @@ from pathlib import Path
 
 _MOST_BYTES = 128 << 20  # of one file's cache
 _MOST_FILES = 64  # kernel files of which something is kept
+_GROUPS = "__grp__*.json"  # each names the files of one kernel, by their whole paths
+_HERE = b"<cache>"  # the cache's own path in them, wherever it is kept
 
 
 class WarmCache:
@@ -36,10 +38,9 @@ class WarmCache:
     def _give(self, kept: Path, cache: Path) -> None:
         if not kept.is_dir():
             return
-        shutil.copytree(kept / "files", cache)
-        before = (kept / "place").read_text()
-        for group in cache.rglob("__grp__*.json"):  # names the files of one kernel, by their whole paths
-            group.write_text(group.read_text().replace(before, str(cache)))
+        shutil.copytree(kept, cache, copy_function=shutil.copyfile)
+        for group in cache.rglob(_GROUPS):
+            group.write_bytes(group.read_bytes().replace(_HERE, os.fsencode(cache)))
 
     def take(self, kernel: Path, cache: Path) -> None:
         """Keep what its processes, which have ended, left there. Links are not followed. A folder that cannot be
@@ -48,18 +49,20 @@ class WarmCache:
             self._take(kernel, cache)
 
     def _take(self, kernel: Path, cache: Path) -> None:
-        files = list(_plain_files(cache))
-        if not files or sum(file.stat().st_size for file in files) > _MOST_BYTES:
+        files, kept = list(_plain_files(cache)), self._of(kernel)
+        new = [file for file in files if not (kept / file.relative_to(cache)).is_file()]
+        if not new or sum(file.stat().st_size for file in files) > _MOST_BYTES:
             return
-        part = self._of(kernel).with_suffix(f".{os.getpid()}")
-        part.mkdir(parents=True)
-        (part / "place").write_text(str(cache))
-        for file in files:
-            copy = part / "files" / file.relative_to(cache)
+        part = kept.with_suffix(f".{os.getpid()}")
+        if kept.is_dir():
+            shutil.copytree(kept, part, copy_function=os.link)
+        for file in new:
+            copy = part / file.relative_to(cache)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, copy, follow_symlinks=False)
-        shutil.rmtree(self._of(kernel), ignore_errors=True)
-        part.replace(self._of(kernel))
+            data = file.read_bytes()
+            copy.write_bytes(data.replace(os.fsencode(cache), _HERE) if file.match(_GROUPS) else data)
+        shutil.rmtree(kept, ignore_errors=True)
+        part.replace(kept)
         self._forget_the_oldest()
 
     def _of(self, kernel: Path) -> Path:

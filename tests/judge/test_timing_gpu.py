@@ -39,7 +39,7 @@ async def timed(kernel: Path, op: Op, judge: LocalExecutor, folder: Path) -> Mea
 
 async def honest(op: Op, judge: LocalExecutor, folder: Path) -> Measured:
     if not _honest:
-        _honest.append(await timed(ZOO / "kernels" / "good.py", op, judge, folder / "honest"))
+        _honest.append(await timed(ZOO / "timing" / "honest" / "one_block.py", op, judge, folder / "honest"))
     return _honest[0]
 
 
@@ -48,7 +48,7 @@ async def test_an_honest_kernel_is_measured(rmsnorm: Op, judge: LocalExecutor, t
     assert found.status is Status.PASSED, f"{found.message}\n{found.detail}"
     assert not weigh.fault(found) and found.generated and found.before is not None
     assert all(shape.candidate.graph and shape.candidate.name == CANDIDATE for shape in found.shapes)
-    assert all(0.05 < row.ceiling_share < 1.1 for row in weigh.rows(found))
+    assert all(0.05 < row.ceiling_share < 1.3 for row in weigh.rows(found))
     spread = weigh.noise(found)
     assert spread is not None and spread < 0.05
 

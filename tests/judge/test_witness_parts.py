@@ -14,8 +14,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from orchestrator.judge.ways import Way  # noqa: E402
-from orchestrator.judge.witness import kept, launches, results, state  # noqa: E402
+from orchestrator.judge.witness import launches, results, state  # noqa: E402
 from orchestrator.judge.witness.allocator import Allocator  # noqa: E402
+from orchestrator.judge.witness.kept import Kept  # noqa: E402
 from orchestrator.judge.witness.launches import Launches  # noqa: E402
 from orchestrator.judge.witness.operations import Operations  # noqa: E402
 from orchestrator.judge.witness.origin import Origin, Origins  # noqa: E402
@@ -187,12 +188,13 @@ def test_what_a_file_keeps_is_told_by_its_content(monkeypatch: pytest.MonkeyPatc
         (cached, lambda held: held().add_(1)),
     ]
     cached()
+    kept = Kept(frozenset({__file__}))
     for held, change in values:
         monkeypatch.setitem(globals(), "_held", held)
-        before = kept.fingerprints(frozenset({__file__}))["_held"]
-        assert kept.fingerprints(frozenset({__file__}))["_held"] == before, held
+        before = kept.fingerprints()["_held"]
+        assert kept.fingerprints()["_held"] == before, held
         change(held)
-        assert kept.fingerprints(frozenset({__file__}))["_held"] != before, type(held)
+        assert kept.fingerprints()["_held"] != before, type(held)
 
 
 def test_a_strided_row_is_compared_byte_by_byte() -> None:

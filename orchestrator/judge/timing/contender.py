@@ -72,10 +72,13 @@ class Contender(Candidate):
         self._place(inputs, _FILL)
         self._fresh, self._moved = inputs, 0
 
-    def time(self, replays: int) -> tuple[float, Block]:
-        """The median of a block's replays by its own account, in microseconds, and the block by the judge's clock."""
+    def time(self, replays: int, *, alone: bool = False) -> tuple[float, Block]:
+        """The median of a block's replays by its own account, in microseconds, and the block by the judge's clock.
+
+        `alone`: the device is waited for around each replay, for work that could not be captured.
+        """
         begun = time.perf_counter()
-        answer = self._ask({"do": "time", "replays": replays}, self._limits.call_s, "timing")
+        answer = self._ask({"do": "time", "replays": replays, "alone": alone}, self._limits.call_s, "timing")
         waited = (time.perf_counter() - begun) * 1e6
         self._moved += replays + 1
         times = answer.get("us")

@@ -230,15 +230,17 @@ class _Measurement:
     def _series(self, test: ModuleType, case: Any, names: Sequence[str], count: int) -> dict[str, Series]:
         """The rounds; once more where the candidate's events and the judge's clock disagree."""
         contenders = {name: self.seats.takers[name].contender for name in names}
-        draw = random.Random(os.urandom(8))
+        draw, alone = random.Random(os.urandom(8)), not self.seats.takers[CANDIDATE].graph
         for _ in range(_TRIES):
             try:
-                series = rounds.alternate(contenders, count, draw, lambda: self._right(CANDIDATE, test, case))
+                series = rounds.alternate(
+                    contenders, count, draw, lambda: self._right(CANDIDATE, test, case), alone=alone
+                )
             except ContenderFailed as failed:
                 self.seats.lost(failed.name, failed.failure)
                 raise _Dropped from failed
             ours = self._ours(series)
-            if not ours or not self.seats.takers[CANDIDATE].graph:
+            if not ours or alone:
                 return series
             if not (missing := rounds.unreported_us(series[CANDIDATE], ours)):
                 return series

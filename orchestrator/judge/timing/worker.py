@@ -68,7 +68,8 @@ class TimedState(State):
         """Some replays; the results of the last are there to be delivered, those of an earlier one are not."""
         assert self._clock is not None
         _poison(self._results[self._shape])
-        return {"event": "timed", "us": self._clock.block(self._replay, message["replays"])}
+        block = self._clock.block_alone if message["alone"] else self._clock.block
+        return {"event": "timed", "us": block(self._replay, message["replays"])}
 
     def _calls(self, message: dict[str, Any]) -> dict[str, Any]:
         """Plain calls, one after the other, as a program makes them. The judge holds the clock."""
