@@ -71,14 +71,23 @@ class AgentSettings(_Section):
     prices: Path | None = None
     inbox_timeout_s: float | None = None
     batch_wait_s: Annotated[float, Field(gt=0)] = 21600
+    command: Annotated[str | None, Field(min_length=1)] = None
+    preset: str | None = None
 
-    def options(self) -> AgentOptions:
+    @property
+    def in_tree(self) -> bool:
+        """Whether the agent works in a copy of the tree, in place of answering with words."""
+        return self.name == "command"
+
+    def options(self, *, require_sandbox: bool = False) -> AgentOptions:
         """What the agents' own module takes."""
-        return AgentOptions(**self.model_dump(exclude={"name", "batch_wait_s"}))
+        own = self.model_dump(exclude={"name", "batch_wait_s"})
+        return AgentOptions(**own, require_sandbox=require_sandbox)
 
-    def patient_options(self) -> AgentOptions:
+    def patient_options(self, *, require_sandbox: bool = False) -> AgentOptions:
         """The same in a batch, where an op waits until its provider is there again."""
-        return replace(self.options(), max_tries=sys.maxsize, wait_s=self.batch_wait_s)
+        own = self.options(require_sandbox=require_sandbox)
+        return replace(own, max_tries=sys.maxsize, wait_s=self.batch_wait_s)
 
 
 class JudgeSettings(_Section):

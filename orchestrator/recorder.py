@@ -130,6 +130,15 @@ class Recorder:
         self._watch.asking(stage, round_)
         return folder
 
+    def begins_with(self, round_: int) -> dict[str, bytes]:
+        """The tree as an attempt begins: the baseline, and the kernel that it is to repair or to improve, if any."""
+        files = dict(self.branch.files)
+        if round_ == 1 and self.run.best is None:
+            return files
+        number = (self.run.best if round_ == 1 else None) or len(self.run.attempts)
+        kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(self.run.attempts[number - 1].commit))
+        return files if kernel is None else files | {self._op.spec.kernel_name: kernel}
+
     def answered(self, reply: Reply, folder: Path) -> None:
         """Keep the raw reply, before anything is made of it."""
         if not kept.has_reply(folder):
@@ -158,6 +167,7 @@ class Recorder:
         best = number if report.accepted and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._save()
+        remove_tree(folder / kept.TREE)  # its kernel is committed, what else was in it is in the report
         self._watch.judged(attempt)
         return attempt
 

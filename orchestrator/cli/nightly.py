@@ -55,7 +55,7 @@ def nightly(
     progress = Progress(Console(stderr=json), quiet=quiet)
     agents = Agents(progress.say)
     if settings.night.generate:
-        agents.prepare(settings.agent)
+        agents.prepare(settings)
     with night.held(workspaces):
         ended = carry.through(
             _night(settings, catalogue, workspaces, agents, progress),

@@ -43,7 +43,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the run's record as JS
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
 Agent = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
+    typer.Option(metavar="NAME", help="Who writes: auto, anthropic, openai, command, inbox, recorded. [default: auto]"),
 ]
 Model = Annotated[str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")]
 Rounds = Annotated[int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")]
