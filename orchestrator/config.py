@@ -21,6 +21,7 @@ from orchestrator import resources
 from orchestrator.agents.choose import AgentOptions
 from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
+from orchestrator.nights.due import Reason
 from orchestrator.records import Limits
 
 LAUNCH = "launch"  # the stage without a model
@@ -70,14 +71,23 @@ class AgentSettings(_Section):
     prices: Path | None = None
     inbox_timeout_s: float | None = None
     batch_wait_s: Annotated[float, Field(gt=0)] = 21600
+    command: Annotated[str | None, Field(min_length=1)] = None
+    preset: str | None = None
 
-    def options(self) -> AgentOptions:
+    @property
+    def in_tree(self) -> bool:
+        """Whether the agent works in a copy of the tree, in place of answering with words."""
+        return self.name == "command"
+
+    def options(self, *, require_sandbox: bool = False) -> AgentOptions:
         """What the agents' own module takes."""
-        return AgentOptions(**self.model_dump(exclude={"name", "batch_wait_s"}))
+        own = self.model_dump(exclude={"name", "batch_wait_s"})
+        return AgentOptions(**own, require_sandbox=require_sandbox)
 
-    def patient_options(self) -> AgentOptions:
+    def patient_options(self, *, require_sandbox: bool = False) -> AgentOptions:
         """The same in a batch, where an op waits until its provider is there again."""
-        return replace(self.options(), max_tries=sys.maxsize, wait_s=self.batch_wait_s)
+        own = self.options(require_sandbox=require_sandbox)
+        return replace(own, max_tries=sys.maxsize, wait_s=self.batch_wait_s)
 
 
 class JudgeSettings(_Section):
@@ -125,6 +135,17 @@ class BudgetSettings(_Section):
     batch: Budget = Budget()
 
 
+class NightSettings(_Section):
+    """What a night does beyond judging every champion again."""
+
+    generate: tuple[Reason, ...] = tuple(Reason)
+    ops: tuple[str, ...] = ()
+    concurrency: Annotated[int, Field(ge=1)] = 8
+    judges: Annotated[int | None, Field(ge=1)] = None
+    keep_days: Annotated[float, Field(gt=0)] = 30
+    webhook: Literal["none", "json", "slack"] = "none"
+
+
 class Settings(BaseSettings):
     """One run's settings, resolved."""
 
@@ -139,6 +160,7 @@ class Settings(BaseSettings):
     docs: DocsSettings = DocsSettings()
     budget: BudgetSettings = BudgetSettings()
     decision: Thresholds = Thresholds()
+    night: NightSettings = NightSettings()
 
 
 def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:

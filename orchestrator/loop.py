@@ -42,7 +42,7 @@ async def run_op(
     if settings.judge.require_sandbox:
         require_sandbox(judging)
     recorder = Recorder.open(op, agent.name, settings, workspaces, judging, watch, run_id)
-    prompts = Prompts(op, judging, settings.loop.rounds, guide)
+    prompts = Prompts(op, judging, settings.loop.rounds, guide, in_tree=settings.agent.in_tree)
     with recorder.recording():
         for rung, stage in enumerate(settings.loop.stages, 1):
             try:
@@ -77,7 +77,7 @@ async def _stage(
     prompt = prompts.generate(tried) if first else prompts.improve(stage, tried, *recorder.so_far())
     for round_ in settings.loop.rounds_of(stage):
         folder = recorder.asked(prompt, stage, round_)
-        reply = await agent.propose(Request(prompt, stage, round_, folder))
+        reply = await agent.propose(Request(prompt, stage, round_, folder, recorder.begins_with(round_)))
         recorder.answered(reply, folder)
         judged = await judge_reply(reply, op, recorder.branch, executor, settings.judge, folder)
         recorder.judged(stage, round_, reply, judged, folder)

@@ -35,13 +35,19 @@ _DETAILED = 6  # failing cases shown with elements and traceback; all are in the
 
 
 class Prompts:
-    """The prompts of one run: one op, one place of judging, and what is known of the Triton there."""
+    """The prompts of one run: one op, one place of judging, and what is known of the Triton there.
 
-    def __init__(self, op: Op, judging: Judging, rounds: int, guide: Guide | None = None) -> None:
+    `in_tree`: of an agent that works in the tree.
+    """
+
+    def __init__(
+        self, op: Op, judging: Judging, rounds: int, guide: Guide | None = None, *, in_tree: bool = False
+    ) -> None:
         self._guide = guide
-        self._common = {"op": op.spec, "judging": judging, "rounds": rounds, "references": references(op)}
+        known = {"op": op.spec, "judging": judging, "references": references(op)}
+        self._common = {**known, "rounds": rounds, "in_tree": in_tree}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
-        self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
+        self._system = _render("system.md.j2", in_tree=in_tree).replace("KERNEL_FILE", op.spec.kernel_name)
 
     def generate(self, tried: Sequence[str] = ()) -> Prompt:
         """The first prompt. `tried` is what was tried on the op before, a line each."""

@@ -42,9 +42,9 @@ from orchestrator.records import (
 )
 from orchestrator.tree import remove_tree, write_whole
 from orchestrator.watch import Watch
-from orchestrator.workspace import RunBranch, Workspace
+from orchestrator.workspace import DECISION, RunBranch, Workspace
 
-RUN, ENVIRONMENT, DECISION, MEASUREMENTS = "run.json", "environment.json", "DECISION.md", "measurements"
+RUN, ENVIRONMENT, MEASUREMENTS = "run.json", "environment.json", "measurements"
 
 
 class Recorder:
@@ -131,6 +131,15 @@ class Recorder:
         self._watch.asking(stage, round_)
         return folder
 
+    def begins_with(self, round_: int) -> dict[str, bytes]:
+        """The tree as an attempt begins: the baseline, and the kernel that it is to repair or to improve, if any."""
+        files = dict(self.branch.files)
+        if round_ == 1 and self.run.best is None:
+            return files
+        number = (self.run.best if round_ == 1 else None) or len(self.run.attempts)
+        kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(self.run.attempts[number - 1].commit))
+        return files if kernel is None else files | {self._op.spec.kernel_name: kernel}
+
     def answered(self, reply: Reply, folder: Path) -> None:
         """Keep the raw reply, before anything is made of it."""
         if not kept.has_reply(folder):
@@ -160,6 +169,7 @@ class Recorder:
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
         self._held_gpu(report.seconds.get("total", 0.0))
         self._save()
+        remove_tree(folder / kept.TREE)  # its kernel is committed, what else was in it is in the report
         self._watch.judged(attempt)
         return attempt
 

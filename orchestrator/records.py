@@ -400,6 +400,7 @@ class Reply(Record):
     usage: Usage
     truncated: bool = False  # the provider cut it off at its limit of tokens
     agent: str = ""  # who proposed it where that is not the run's agent: a person, the launch sweep
+    in_tree: bool = False  # given by an agent that worked in the tree: the kept tree is the reply, the text its words
 
 
 @dataclass(frozen=True)

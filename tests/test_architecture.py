@@ -50,6 +50,17 @@ def test_the_judge_knows_no_agent_executor_or_loop() -> None:
             assert not [m for m in imported if m.startswith(forbidden)], name
 
 
+def test_agents_share_what_confines_and_nothing_else_of_the_judge() -> None:
+    shared = {
+        f"orchestrator.judge.{name}"
+        for name in ("channel", "landlock", "linux", "proctree", "sandbox", "seccomp", "surroundings")
+    }
+    for name, imported in modules().items():
+        if name.startswith("agents."):
+            of_the_judge = {m for m in imported if m.startswith("orchestrator.judge.")}
+            assert not {m for m in of_the_judge if ".".join(m.split(".")[:3]) not in shared}, name
+
+
 def test_only_runners_import_the_loop() -> None:
     for name, imported in modules().items():
         if name not in RUNNERS:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.agents.pricing import PriceTable
 
 _NOBODY = "nobody"  # only where a kernel was given
-NAMES = ("auto", "anthropic", "openai", "inbox", "recorded")
+NAMES = ("auto", "anthropic", "openai", "command", "inbox", "recorded")
 Announce = Callable[[str], None]
 
 
@@ -36,6 +36,9 @@ class AgentOptions:
     wait_s: float = 1800.0  # for a provider that is down or limits the rate, over all tries
     prices: Path | None = None
     inbox_timeout_s: float | None = None  # None: wait for as long as it takes
+    command: str | None = None  # of the agent command: a line, or a preset's name
+    preset: str | None = None  # a shipped one's name, or a file
+    require_sandbox: bool = False  # an agent that runs here is confined with every piece, or not at all
 
 
 def choose(
@@ -93,6 +96,8 @@ def _build(name: str, op_recorded: Path | None, options: AgentOptions, announce:
         return _nobody()
     if name == "inbox":
         return _inbox(options, announce)
+    if name == "command":
+        return _command(options, announce)
     return (_anthropic if name == "anthropic" else _openai)(options, announce)
 
 
@@ -135,6 +140,21 @@ def _inbox(options: AgentOptions, announce: Announce) -> tuple[Agent, str]:
 
     agent = InboxAgent(announce, model=options.model or "unknown", timeout_s=options.inbox_timeout_s)
     return agent, "writes each prompt to a file and waits for a reply in another"
+
+
+def _command(options: AgentOptions, announce: Announce) -> tuple[Agent, str]:
+    from orchestrator.agents import presets
+    from orchestrator.agents.command import CommandAgent
+
+    preset, where = presets.find(options.command, options.preset)
+    agent = CommandAgent(
+        preset,
+        announce,
+        model=options.model,
+        timeout_s=options.timeout_s,
+        require_sandbox=options.require_sandbox,
+    )
+    return agent, f"{agent.describe()} ({where})"
 
 
 def _recorded(folder: Path | None) -> tuple[Agent, str]:

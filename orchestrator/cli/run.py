@@ -47,6 +47,10 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="Of a batch: print the table at the end only.")] = False,
     agent: options.Agent = None,
     model: options.Model = None,
+    command: Annotated[
+        str | None,
+        typer.Option(metavar="LINE", help="Of the agent command: what to run, or a preset's name, such as claude."),
+    ] = None,
     rounds: options.Rounds = None,
     stages: Annotated[
         str | None,
@@ -94,7 +98,7 @@ def run(
     if not many and (concurrency is not None or judges is not None or quiet):
         raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
     given: dict[str, dict[str, Any]] = {
-        "agent": {"name": agent, "model": model},
+        "agent": {"name": agent or ("command" if command else None), "model": model, "command": command},
         "loop": {
             "rounds": rounds,
             "stages": stages.split(",") if stages is not None else None,
@@ -141,7 +145,7 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
         settings.agent.name,
         op_recorded=op.recorded,
         single_op=True,
-        options=settings.agent.options(),
+        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
         announce=terminal.say,
         given=given is not None,
     )
@@ -185,5 +189,6 @@ def _dry_run(op: Op, settings: Settings) -> int:
     with tempfile.TemporaryDirectory() as folder:
         where = carry.through(judging(Path(folder) / "judge.log"), carry.terminal(to_stderr=True))
     guide = cache.ready(where.versions["triton"], settings.docs.folder)
-    typer.echo(render(Prompts(op, where, settings.loop.rounds, guide).generate()))
+    prompts = Prompts(op, where, settings.loop.rounds, guide, in_tree=settings.agent.in_tree)
+    typer.echo(render(prompts.generate()))
     return 0
