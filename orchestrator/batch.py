@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import ledger, opcheck, outcome, plan
+from orchestrator import accounts, ledger, opcheck, outcome, plan
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
 from orchestrator.agents.given import Nobody
@@ -148,6 +148,7 @@ class Batch:
         self._journal.event("batch_started", ops=len(self._work), concurrency=concurrency)
         self._progress.begin(len(self._work), lambda: self._purse.usd, lambda: self._pool.waiting)
         outcomes = {one.planned.op: self._earlier(one) for one in self._work}
+        self._estimate([one for one in self._work if outcomes[one.planned.op] is None])
         todo = iter([one for one in self._work if outcomes[one.planned.op] is None])
         try:
             async with asyncio.TaskGroup() as group:
@@ -158,6 +159,12 @@ class Batch:
         ended = tuple(found for found in outcomes.values() if found is not None)
         self._journal.event("batch_ended", exit_code=outcome.exit_code(ended))
         return ended
+
+    def _estimate(self, todo: Sequence[Work]) -> None:
+        """What is likely to be spent, before anything is; replayed replies cost nothing."""
+        paid = [one for one in todo if one.settings.agent.name != "recorded"]
+        for sentence in accounts.estimated([accounts.estimate(self._ledger, one.op, one.settings) for one in paid]):
+            self._progress.say(sentence)
 
     async def _take(self, todo: Iterator[Work], outcomes: dict[str, Outcome | None]) -> None:
         """One op after the other, as long as there are any."""

@@ -149,14 +149,30 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
         announce=terminal.say,
         given=given is not None,
     )
+    paid = agent.name not in ("recorded", "inbox", "nobody")
     asking = begins_with(given, Asking(agent, (Purse("op", settings.budget.op),)), op)
     terminal.say(why)
     async with carry.judge(settings, workspaces / "judge.log") as executor:
         terminal.say(await opcheck.require(op, executor, settings.judge))
+        if paid:
+            _estimate(op, settings, workspaces, terminal)
         with carry.entered(workspaces, terminal) as watch:
             return await run_op(
                 op, asking, remembering(executor, op, settings, workspaces), settings, workspaces, watch
             )
+
+
+def _estimate(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> None:
+    """What is likely to be spent, before anything is."""
+    from orchestrator import accounts
+    from orchestrator.ledger import Ledger
+
+    index = Ledger(workspaces)
+    try:
+        for sentence in accounts.estimated([accounts.estimate(index, op, settings)]):
+            terminal.say(sentence)
+    finally:
+        index.close()
 
 
 def _dry_run(op: Op, settings: Settings) -> int:
