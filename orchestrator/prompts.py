@@ -15,6 +15,7 @@ from orchestrator.ops import Op
 from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn, WrongElement
 
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
+_STYLE = 24_000  # characters of kernels of the person's project; a file that would pass it is left out
 _LAGGING = 6  # shapes named as those where most is to be gained
 _DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
 
@@ -25,11 +26,12 @@ class Prompts:
     def __init__(self, op: Op, judging: Judging, rounds: int) -> None:
         self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
+        self._like = _within(op.like, _STYLE)
         self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
 
     def generate(self) -> Prompt:
         """The first prompt."""
-        text = _render("generate.md.j2", **self._common, files=self._files)
+        text = _render("generate.md.j2", **self._common, files=self._files, like=self._like)
         return Prompt(self._system, (Turn("user", text),))
 
     def improve(self, stage: str, kernel: bytes, measured: Measured) -> Prompt:
@@ -55,6 +57,15 @@ class Prompts:
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
 
 
+def _within(texts: dict[str, str], cap: int) -> dict[str, str]:
+    """The texts that fit, the shorter ones first: two whole kernels say more of a style than one that is cut."""
+    kept: dict[str, str] = {}
+    for name, text in sorted(texts.items(), key=lambda item: len(item[1])):
+        if len(text) <= cap:
+            kept[name], cap = text, cap - len(text)
+    return kept
+
+
 def render_report(report: Report) -> str:
     """A report as Markdown, for a model or a person."""
     failed = [case for case in report.cases if not case.passed]
@@ -78,6 +89,7 @@ def _render(template: str, **facts: object) -> str:
     environment.filters["number"] = _number
     environment.filters["quoted"] = _quoted
     environment.filters["quotient"] = _quotient
+    environment.filters["fenced"] = _fenced
     return environment.get_template(template).render(**facts)
 
 
@@ -97,5 +109,10 @@ def _quoted(text: str) -> str:
     if len(text) > _QUOTED:
         half = _QUOTED // 2
         text = f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+    return _fenced(text)
+
+
+def _fenced(text: str) -> str:
+    """Text of others, whole, that cannot close its fence."""
     kept = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
     return kept.replace("~~~~~~~~", "~~~~~~~ ").strip("\n")
