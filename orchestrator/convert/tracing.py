@@ -57,9 +57,7 @@ def _calls(command: str, target: Target, limit_s: float) -> list[dict[str, Any]]
         path = os.pathsep.join(filter(None, (place, os.environ.get("PYTHONPATH"))))
         _run(command, environment() | {"ORCHESTRATOR_TRACE": json.dumps(asked), "PYTHONPATH": path}, limit_s)
         if not out.is_file():
-            raise UsageError(
-                f"--trace {command!r} started no Python that could be looked into: give python run.py"
-            )
+            raise UsageError(f"--trace {command!r} started no Python that could be looked into: give python run.py")
         return list(json.loads(out.read_text())["calls"])
 
 
