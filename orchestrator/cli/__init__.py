@@ -10,7 +10,23 @@ import sys
 
 import typer
 
-from orchestrator.cli import audit, bench, convert, doctor, ledger, measure, ops, redteam, run, verify
+from orchestrator.cli import (
+    audit,
+    bench,
+    convert,
+    docs,
+    doctor,
+    ledger,
+    measure,
+    nightly,
+    ops,
+    redteam,
+    replay,
+    report,
+    run,
+    schedule,
+    verify,
+)
 from orchestrator.errors import OrchestratorError
 
 app = typer.Typer(
@@ -22,7 +38,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # In the order in which --help lists them.
-for command in (run, convert, verify, redteam, bench, measure, audit, doctor, ledger, ops):
+_COMMANDS = (
+    *(run, convert, verify, redteam, bench, measure, report, replay, audit, docs),
+    *(nightly, schedule, doctor, ledger, ops),
+)
+for command in _COMMANDS:
     command.register(app)
 
 

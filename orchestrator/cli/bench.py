@@ -39,6 +39,7 @@ def bench_file(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only with this dtype, no curve; may be repeated. [default: all]"),
     ] = None,
+    ops_dir: options.OpsDir = None,
     require_idle: options.RequireIdle = False,
     require_sandbox: options.RequireSandbox = False,
     out: Annotated[
@@ -58,7 +59,7 @@ def bench_file(
         raise UsageError("nothing to measure it by: give --op NAME; `python -m orchestrator ops` lists the ops")
     settings = options.settings(config, override, options.strictness(require_idle, require_sandbox))
     require_gpu(settings)
-    asked, (read,) = options.op(op), verify.read([file])
+    asked, (read,) = options.op(op, ops_dir), verify.read([file])
     terminal = carry.terminal(to_stderr=json)
 
     async def work(folder: Path, log: Path) -> Benched:

@@ -35,7 +35,7 @@ def convert_code(
         str | None, typer.Option(metavar="COMMAND", help='Run this, such as "python run.py", and take its calls.')
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="The op's name. [default: from the code's]")] = None,
-    ops_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the op's folder is made.")] = Path("ops"),
+    ops_dir: options.OpsDir = None,
     replace: Annotated[bool, typer.Option("--replace", help="Convert anew where the folder is there already.")] = False,
     like: Annotated[
         list[Path] | None,
@@ -46,12 +46,8 @@ def convert_code(
         float, typer.Option(metavar="SECONDS", min=1, help="What running the code once more may take.")
     ] = 120,
     agent: options.Agent = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
-    ] = None,
+    model: options.Model = None,
+    rounds: options.Rounds = None,
     device: options.Device = None,
     quick: options.Quick = None,
     seed: options.Seed = None,
@@ -89,29 +85,32 @@ def _wanted(
     example: Path | None,
     trace: str | None,
     name: str | None,
-    ops_dir: Path,
+    ops_dir: Path | None,
     replace: bool,
     like: tuple[Path, ...],
     probe_s: float,
 ) -> Wanted:
+    from orchestrator import catalogue
     from orchestrator.convert import Wanted, examples, extract, tracing
 
     asked = extract.parse(target)
     if example is not None and trace is not None:
         raise UsageError("--example says what it is called with, --trace finds it out: give one of them")
     extract.cut(asked)  # a name that is not there is said before anything runs
+    own = name or _free_name(asked)
+    place = (ops_dir or catalogue.OWN) / own
+    if not (replace and place.exists()):
+        catalogue.place(own, ops_dir)
     found = examples.read(example) if example is not None else examples.Examples()
     if trace is not None:
         found = tracing.traced(trace, asked)
-    return Wanted(asked, found, name or _free_name(asked), ops_dir, replace, like, probe_s)
+    return Wanted(asked, found, place, like, probe_s)
 
 
 def _free_name(target: Any) -> str:
     """The code's own name, with its file's before it where an op of that name is shipped."""
-    from orchestrator import ops
-
     own: str = target.op
-    return own if own not in ops.names(options.ops_root()) else f"{target.path.stem.lower()}_{own}"
+    return own if own not in options.catalogue(None).shipped_names() else f"{target.path.stem.lower()}_{own}"
 
 
 def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> Op:

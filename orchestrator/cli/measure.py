@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
 def measure_run(
     run: options.RunId,
     workspaces: options.Workspaces = options.WORKSPACES,
+    ops_dir: options.OpsDir = None,
     require_idle: options.RequireIdle = False,
     require_sandbox: options.RequireSandbox = False,
     config: options.Config = None,
@@ -38,7 +39,7 @@ def measure_run(
 
     settings = options.settings(config, override, options.strictness(require_idle, require_sandbox))
     require_gpu(settings)
-    ended = finish.find(run, workspaces, options.op)
+    ended = finish.find(run, workspaces, options.catalogue(ops_dir).load)
     terminal = carry.terminal(to_stderr=json)
 
     async def work() -> Run:
@@ -56,12 +57,13 @@ def adopt_run(
     run: options.RunId,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it goes into DECISION.md.")] = None,
     workspaces: options.Workspaces = options.WORKSPACES,
+    ops_dir: options.OpsDir = None,
 ) -> None:
     """Merge the best kernel of a run, as a person's decision."""
     from orchestrator import finish
 
     if reason is None:
         raise UsageError("say why this kernel is adopted: --reason TEXT; it goes into DECISION.md")
-    ended = finish.find(run, workspaces, options.op)
+    ended = finish.find(run, workspaces, options.catalogue(ops_dir).load)
     with carry.entered(workspaces, carry.terminal(to_stderr=False)) as watch:
         raise typer.Exit(finish.adopt(ended, reason, watch).exit_code)

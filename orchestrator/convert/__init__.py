@@ -30,9 +30,7 @@ class Wanted:
 
     target: Target
     examples: Examples
-    name: str
-    root: Path
-    replace: bool = False
+    place: Path  # the op's folder, named as the op
     like: tuple[Path, ...] = ()
     limit_s: float = 120.0
 
@@ -42,16 +40,15 @@ async def convert(wanted: Wanted, tell: Tell, check: Check) -> tuple[Op, OpCheck
 
     Raises UsageError with what is missing and how to give it; nothing is written then.
     """
-    write.free(wanted.name, wanted.root, replace=wanted.replace)
     async with probing(wanted.limit_s) as probe:
         draft = await drafted(wanted, probe, tell)
     draft, result = await sound(draft, check)
     tell(opcheck.headline(result))
     styles = {f"like/{path.name}": text for path, text in _house_style(wanted.like)}
     contents = write.files(draft, record.render(draft)) | styles
-    place = write.folder(contents, wanted.name, wanted.root)
-    tell(f"wrote {place}: {record.summary(draft)}")
-    return load(wanted.name, wanted.root), result
+    write.folder(contents, wanted.place)
+    tell(f"wrote {wanted.place}: {record.summary(draft)}")
+    return load(wanted.place.name, wanted.place.parent), result
 
 
 async def drafted(wanted: Wanted, probe: Prober, tell: Tell) -> Draft:
@@ -61,7 +58,7 @@ async def drafted(wanted: Wanted, probe: Prober, tell: Tell) -> Draft:
     found = await probe.examine(wanted.target, wanted.examples.init, wanted.examples.calls or None)
     if found.built and found.built.opaque:
         cut = extract.cut(wanted.target, keep=("get_init_inputs",))
-    draft = await vary.shaped(begin.draft(cut, found, wanted.name), found, probe)
+    draft = await vary.shaped(begin.draft(cut, found, wanted.place.name), found, probe)
     await _agree(draft, probe)
     tell(f"dims: {record.dims(draft)}")
     return await cases.chosen(draft, probe)

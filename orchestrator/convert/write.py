@@ -38,21 +38,14 @@ def files(draft: Draft, record: str) -> dict[str, str]:
     return {"op.yaml": text, "reference.py": reference(draft), "CONVERTED.md": record}
 
 
-def free(name: str, root: Path, *, replace: bool) -> None:
-    """Raises UsageError where the op's folder is there already and may not be replaced."""
-    if (root / name).exists() and not replace:
-        raise UsageError(f"{root / name} exists already; give --name NAME for another, or --replace to convert it anew")
-
-
-def folder(contents: dict[str, str], name: str, root: Path) -> Path:
-    """The op's folder below `root`: written beside its place and moved there whole, in place of an earlier one, whose
-    recorded replies stay.
+def folder(contents: dict[str, str], place: Path) -> None:
+    """The op's folder, written beside its place and moved there whole: in place of an earlier one, whose recorded
+    replies stay.
     """
-    place = root / name
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=root) as beside:
-            made = Path(beside) / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as beside:
+            made = Path(beside) / place.name
             for file, text in contents.items():
                 (made / file).parent.mkdir(parents=True, exist_ok=True)
                 (made / file).write_text(text, encoding="utf-8")
@@ -62,7 +55,6 @@ def folder(contents: dict[str, str], name: str, root: Path) -> Path:
             made.rename(place)
     except OSError as error:
         raise UsageError(f"{place} cannot be written: {error.strerror}; give --ops-dir DIR") from error
-    return place
 
 
 def _keep(old: Path, new: Path) -> None:

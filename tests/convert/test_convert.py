@@ -22,7 +22,7 @@ GIVEN = Path(__file__).parent / "given"
 
 async def converted(judge: LocalExecutor, root: Path, name: str, found: Examples | None = None) -> tuple[Op, OpCheck]:
     target = extract.parse(f"{GIVEN}/{name}")
-    wanted = Wanted(target, found or Examples(), target.op, root)
+    wanted = Wanted(target, found or Examples(), root / target.op)
     return await convert(wanted, lambda _: None, lambda op: opcheck.check(op, judge))
 
 
