@@ -13,6 +13,7 @@ import typer
 from orchestrator.cli import (
     audit,
     bench,
+    convert,
     docs,
     doctor,
     ledger,
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 # In the order in which --help lists them.
 _COMMANDS = (
-    *(run, verify, redteam, bench, measure, report, replay, audit, docs),
+    *(run, convert, verify, redteam, bench, measure, report, replay, audit, docs),
     *(nightly, schedule, doctor, ledger, ops),
 )
 for command in _COMMANDS:
