@@ -75,6 +75,11 @@ class Prompts:
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
 
 
+def review(**facts: object) -> str:
+    """What a model is asked of a kernel that exists already."""
+    return _render("audit.md.j2", **facts)
+
+
 def render_report(report: Report) -> str:
     """A report as Markdown, for a model or a person."""
     failed = [case for case in report.cases if not case.passed]
