@@ -134,6 +134,11 @@ def _example(name: str) -> dict[str, object]:
     return {"name": name, "files": {file: (folder / file).read_text("utf-8") for file in ("op.yaml", "reference.py")}}
 
 
+def review(**facts: object) -> str:
+    """What a model is asked of a kernel that exists already."""
+    return _render("audit.md.j2", **facts)
+
+
 def render_report(report: Report) -> str:
     """A report as Markdown, for a model or a person."""
     failed = [case for case in report.cases if not case.passed]
