@@ -22,8 +22,8 @@ from orchestrator import config, decision, kept, prompts, repro, weigh
 from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
-from orchestrator.measure import MEASURED, Rivals
 from orchestrator.measured import Measured
+from orchestrator.measuring import MEASURED, Rivals
 from orchestrator.ops import Op
 from orchestrator.records import Attempt, Judging, Prompt, Reply, Report, Run, Status, Verdict, from_json, to_json
 from orchestrator.tree import remove_tree, write_whole

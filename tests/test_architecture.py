@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "orchestrator"
-RUNNERS = {"cli.run", "batch"}  # the only ones that may start the loop
+RUNNERS = {"library", "batch"}  # the only ones that may start the loop
 
 
 def imports(path: Path) -> set[str]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 
-from orchestrator import records, verify
+from orchestrator import records, verifying
 from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Part, Severity
 from orchestrator.audit.rules import RULES
 from orchestrator.text import cell, code
-from orchestrator.verify import Verified
+from orchestrator.verifying import Verified
 
 BESIDES = 8  # lines of a finding that are named after the first
 
@@ -26,7 +26,7 @@ def to_json(audit: Audit, judged: Verified | None = None) -> str:
 
 def exit_code(audit: Audit, judged: Verified | None = None) -> int:
     """1 on a finding of severity high or a file that was judged and did not pass; 3 where the judge failed."""
-    return max(audit.exit_code, verify.exit_code([judged]) if judged is not None else 0)
+    return max(audit.exit_code, verifying.exit_code([judged]) if judged is not None else 0)
 
 
 def judged(result: Verified) -> list[str]:

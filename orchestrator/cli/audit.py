@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import carry, options, verify
+from orchestrator.cli import carry, options
 from orchestrator.errors import UsageError
 
 
@@ -30,16 +30,17 @@ def audit_files(
     Exit code 1 when a finding is of severity high (or, with --op, the file does not pass), else 0.
     `# audit: ignore RULE reason` on a line silences a rule there.
     """
+    from orchestrator import library
     from orchestrator.audit import engine, report
     from orchestrator.audit.sarif import to_sarif
-    from orchestrator.verify import read
 
     if op is not None and path.is_dir():
         raise UsageError(f"--op judges one file, {path} is a folder; give the file")
     settings = options.settings(config, override, options.judge(device))
     result, judged = engine.audit(path), None
     if op is not None:
-        (judged,) = verify.judged(read([str(path)]), options.op(op), settings, carry.terminal(to_stderr=True))
+        asked, terminal = options.op(op), carry.terminal(to_stderr=True)
+        (judged,) = carry.carried(lambda: library.verify(path, op=asked, settings=settings, watch=terminal), terminal)
     if sarif is not None:
         engine.write(sarif, to_sarif(result))
     if json:

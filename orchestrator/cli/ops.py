@@ -50,12 +50,12 @@ def check_ops(
 
     Exit code 0 when they are, 1 when one is let through.
     """
-    from orchestrator import opcheck, ops, records, verify
+    from orchestrator import opcheck, ops, records, verifying
 
     settings = options.settings(config, override, options.judge(device, quick))
     chosen = [options.op(name) for name in names or ops.names(options.ops_root())]
     terminal = carry.terminal(to_stderr=False)
-    with verify.judge_log() as log:
+    with verifying.judge_log() as log:
         results = carry.through(_checked(chosen, settings, log, quiet=json), terminal)
     if json:
         typer.echo(records.to_json(results))

@@ -48,14 +48,14 @@ def replay_run(
     All attempts of a run where none is named; with the settings of then. Exit code 0 when each has the same verdict as
     then, 1 when one has another.
     """
-    from orchestrator import past, records, replay, verify
+    from orchestrator import past, records, replay, verifying
 
     run_id, number = past.parse(run)
     stored = replay.stored(past.find(run_id, workspaces), options.op)
     numbers = [one.number for one in stored.past.run.attempts] if number is None else [number]
     stored.past.attempt(max(numbers, default=1))
     terminal = carry.terminal(to_stderr=json)
-    with verify.judge_log() as log:
+    with verifying.judge_log() as log:
         results = carry.through(_replayed(stored, numbers, device, log, terminal.say), terminal)
     if json:
         typer.echo(records.to_json(results))

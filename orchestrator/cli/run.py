@@ -16,8 +16,6 @@ from orchestrator.errors import UsageError
 if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.ops import Op
-    from orchestrator.records import Run
-    from orchestrator.terminal import Terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -110,38 +108,17 @@ def run(
 
 
 def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
-    from orchestrator import records
+    from orchestrator import library, records
 
     terminal = carry.terminal(to_stderr=as_json)
-    finished = carry.through(
-        _loop(op, settings, workspaces, terminal),
+    finished = carry.carried(
+        lambda: library.run_op(op, workspaces=workspaces, settings=settings, watch=terminal, say=terminal.say),
         terminal,
         f"interrupted; the record so far is in {workspaces / 'runs'}",
     )
     if as_json:
         typer.echo(records.to_json(finished))
     return finished.exit_code
-
-
-async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
-    from orchestrator import opcheck
-    from orchestrator.agents.choose import choose
-    from orchestrator.asking import Asking, Purse
-    from orchestrator.loop import run_op
-
-    agent, why = choose(
-        settings.agent.name,
-        op_recorded=op.recorded,
-        single_op=True,
-        options=settings.agent.options(),
-        announce=terminal.say,
-    )
-    terminal.say(why)
-    async with carry.judge(settings, workspaces / "judge.log") as executor:
-        terminal.say(await opcheck.require(op, executor, settings.judge))
-        asking = Asking(agent, (Purse("op", settings.budget.op),))
-        with carry.entered(workspaces, terminal) as watch:
-            return await run_op(op, asking, executor, settings, workspaces, watch)
 
 
 def _dry_run(op: Op, settings: Settings) -> int:
