@@ -56,12 +56,14 @@ def decide(
     rounds: int,
     rungs_done: tuple[str, ...] = (),
     persist: bool = False,
+    objection: str = "",
 ) -> Verdict:
     """The decision of a run and why: the first line of the table that holds. Always answers.
 
-    passed says whether some attempt passed; last_status is the last attempt's, None if there was none. measurement
-    is the best passed attempt's and counts only if one passed. rungs_done names the stages tried so far; persist goes
-    on at parity as long as there are rungs.
+    passed says whether some attempt passed and was accepted; last_status is the last attempt's, None if there was none.
+    measurement is the best such attempt's and counts only if there is one. rungs_done names the stages tried so far;
+    persist goes on at parity as long as there are rungs. objection is what the audit establishes against the best
+    kernel, or against one that passed and was not accepted: with it nothing is merged.
     """
     lines = table(
         *(last_status, passed, measurement, thresholds),
@@ -69,6 +71,7 @@ def decide(
         rounds=rounds,
         rungs_done=rungs_done,
         persist=persist,
+        objection=objection,
     )
     return next(Verdict(line.decision, line.reason) for line in lines if line.holds)
 
@@ -83,19 +86,24 @@ def table(
     rounds: int,
     rungs_done: tuple[str, ...] = (),
     persist: bool = False,
+    objection: str = "",
 ) -> tuple[Line, ...]:
     """The whole table, filled in; it takes what `decide` takes."""
-    refused, failed = ("", "") if passed else _nothing_passed(last_status, rounds)
+    objected = f"Correct on every case, but not accepted: {objection}; a person looks." if objection else ""
+    refused, failed = ("", "") if passed or objected else _nothing_passed(last_status, rounds)
     unmeasured = _unmeasured(measurement, unmeasured_reason) if passed else ""
     weighed = None
     if passed and not unmeasured and measurement is not None:
         weighed = _Weighed(measurement, thresholds, rungs_done, persist)
+    asked = weighed.lines() if weighed else tuple(Line(condition, decision) for condition, decision in _WEIGHED)
     last = str(last_status or "")
     return (
+        Line("passed, but a known fault is established", Decision.ESCALATE, objection, "" if passed else objected),
         Line("nothing passed, and the last was TAMPERED, FORBIDDEN or FALLBACK", Decision.REJECT, last, refused),
         Line("nothing passed within the rounds", Decision.ESCALATE, last, failed),
         Line("passed, and not measured", Decision.UNMEASURED, "", unmeasured),
-        *(weighed.lines() if weighed else (Line(condition, decision) for condition, decision in _WEIGHED)),
+        _blocked(asked, objection),
+        *asked,
     )
 
 
@@ -107,6 +115,13 @@ _WEIGHED = (
     ("parity after the stages that could have changed it", Decision.ABANDON),
     ("otherwise", Decision.REWORK),
 )
+
+
+def _blocked(asked: tuple[Line, ...], objection: str) -> Line:
+    """What would be merged, and is not, because the audit establishes a fault."""
+    merging = next((line for line in asked if line.holds and line.decision is Decision.MERGE), None)
+    reason = f"Not merged, because {objection}; a person looks. {merging.reason}" if merging and objection else ""
+    return Line("to be merged, but a known fault is established", Decision.ESCALATE, objection, reason)
 
 
 def _nothing_passed(last_status: Status | None, rounds: int) -> tuple[str, str]:

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from orchestrator import kept, past
@@ -67,6 +68,14 @@ TABLES = ("runs", "environments", "model_calls", "attempts", "verdicts", "measur
 Row = dict[str, str | int | float | None]
 
 
+@dataclass(frozen=True)
+class Newest:
+    """The newest run of an op."""
+
+    started: datetime
+    decision: str  # '' where it ended without one
+
+
 class Ledger:
     """An open ledger. Every write is whole or not at all, and visible to other processes at once."""
 
@@ -104,6 +113,16 @@ class Ledger:
             found = self._base.execute(f"SELECT * FROM {table} {where} ORDER BY 1, 2", values)
             names = [column[0] for column in found.description]
             return [dict(zip(names, values, strict=True)) for values in found]
+
+    def newest(self) -> dict[str, Newest]:
+        """The newest run of each op."""
+        query = """
+            SELECT op, max(started), iif(error = '', coalesce(decision, ''), '')
+            FROM runs LEFT JOIN decisions USING (run) GROUP BY op
+        """
+        with _sqlite_errors(self.path):
+            found = self._base.execute(query).fetchall()
+        return {op: Newest(datetime.fromisoformat(started), decision) for op, started, decision in found}
 
     @contextmanager
     def whole(self) -> Iterator[None]:

@@ -4,7 +4,9 @@
 
 Owns what a program and the command line share: settings from a mapping, a judge that is ended whatever happens, the
 ledger beside the watcher. Prints nothing: `watch` is told of each step and `say` of each remark by whoever gives them.
-Everything that goes wrong and is not the candidate's fault is an `errors.OrchestratorError`.
+`ops_dir` holds
+a person's own ops beside those that are shipped. Everything that goes wrong and is not the candidate's fault is an
+`errors.OrchestratorError`.
 """
 
 from __future__ import annotations
@@ -15,13 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from orchestrator import bench, config, finish, gpu, loop, opcheck, ops, resources, verifying
+from orchestrator import bench, catalogue, config, finish, gpu, loop, opcheck, verifying
 from orchestrator.agents.choose import choose
-from orchestrator.asking import Asking, Purse
+from orchestrator.asking import Asking, Purse, begins_with
 from orchestrator.bench import Benched
 from orchestrator.config import Settings
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import opened
+from orchestrator.executors.remembering import remembering
 from orchestrator.ledger import entered
 from orchestrator.ops import Op
 from orchestrator.records import Judging, Report, Run
@@ -52,6 +55,7 @@ def run_op(
     op: str | Op,
     *,
     workspaces: str | Path = WORKSPACES,
+    ops_dir: Path | None = None,
     settings: SomeSettings = None,
     watch: Watch | None = None,
     say: Callable[[str], None] = _nothing,
@@ -61,22 +65,25 @@ def run_op(
     Who writes it is settings["agent"]["name"]; without a key for a model, "auto" replays what is recorded for the op,
     and the record says so.
     """
-    wanted, resolved, place = _op(op), _settings(settings), Path(workspaces)
+    wanted, resolved, place = _op(op, ops_dir), _settings(settings), Path(workspaces)
 
     async def work() -> Run:
+        given = resolved.loop.given
         agent, why = choose(
             resolved.agent.name,
             op_recorded=wanted.recorded,
             single_op=True,
-            options=resolved.agent.options(),
+            options=resolved.agent.options(require_sandbox=resolved.judge.require_sandbox),
             announce=say,
+            given=given is not None,
         )
+        asking = begins_with(given, Asking(agent, (Purse("op", resolved.budget.op),)), wanted)
         say(why)
         async with opened(resolved.judge.device, place / "judge.log") as executor:
             say(await opcheck.require(wanted, executor, resolved.judge))
-            asking = Asking(agent, (Purse("op", resolved.budget.op),))
+            remembers = remembering(executor, wanted, resolved, place)
             with entered(place, watch or Silent()) as told:
-                return await loop.run_op(wanted, asking, executor, resolved, place, told)
+                return await loop.run_op(wanted, asking, remembers, resolved, place, told)
 
     return _finished(work())
 
@@ -84,6 +91,7 @@ def run_op(
 def verify(
     *files: str | Path | KernelFile,
     op: str | Op,
+    ops_dir: Path | None = None,
     settings: SomeSettings = None,
     watch: verifying.Watch | None = None,
     scripts: Path | None = None,
@@ -92,7 +100,7 @@ def verify(
 
     A file is a path, or a KernelFile with its bytes. Into the folder `scripts` goes one that reproduces each failure.
     """
-    wanted, resolved = _op(op), _settings(settings)
+    wanted, resolved = _op(op, ops_dir), _settings(settings)
     read = [file if isinstance(file, KernelFile) else verifying.read([str(file)])[0] for file in files]
 
     async def work(log: Path) -> tuple[Verified, ...]:
@@ -110,6 +118,7 @@ def measure(
     op: str | Op,
     dtypes: tuple[str, ...] = (),
     out: str | Path | None = None,
+    ops_dir: Path | None = None,
     settings: SomeSettings = None,
     watch: bench.Watch | None = None,
 ) -> Benched:
@@ -118,8 +127,8 @@ def measure(
     With all of the op's dtypes if none are given. Needs a GPU. The evidence is kept in a new folder in `out`, if that
     is given.
     """
-    wanted, resolved = _op(op), _settings(settings)
-    _require_gpu(resolved)
+    wanted, resolved = _op(op, ops_dir), _settings(settings)
+    require_gpu(resolved)
     read = file if isinstance(file, KernelFile) else verifying.read([str(file)])[0]
 
     async def work(folder: Path, log: Path) -> Benched:
@@ -136,13 +145,14 @@ def measure_run(
     run: str,
     *,
     workspaces: str | Path = WORKSPACES,
+    ops_dir: Path | None = None,
     settings: SomeSettings = None,
     watch: Watch | None = None,
 ) -> Run:
     """Finish a run that was UNMEASURED: its best kernel is judged again on this machine's GPU, measured and decided."""
     resolved, place = _settings(settings), Path(workspaces)
-    _require_gpu(resolved)
-    ended = finish.find(run, place, _op)
+    require_gpu(resolved)
+    ended = finish.find(run, place, catalogue.opened(ops_dir).load)
 
     async def work() -> Run:
         async with opened(resolved.judge.device, place / "judge.log") as executor:
@@ -152,8 +162,8 @@ def measure_run(
     return _finished(work())
 
 
-def _op(op: str | Op) -> Op:
-    return op if isinstance(op, Op) else ops.load(op, resources.shipped("configs") / "ops")
+def _op(op: str | Op, ops_dir: Path | None) -> Op:
+    return op if isinstance(op, Op) else catalogue.opened(ops_dir).load(op)
 
 
 def _settings(given: SomeSettings) -> Settings:
@@ -162,8 +172,8 @@ def _settings(given: SomeSettings) -> Settings:
     return config.load(flags={section: dict(values) for section, values in (given or {}).items()})
 
 
-def _require_gpu(settings: Settings) -> None:
-    """Before anything is started: to measure is to need a GPU."""
+def require_gpu(settings: Settings) -> None:
+    """Before anything is started: to measure is to need a GPU. Raises UsageError where there is none to be used."""
     if settings.judge.device == "cpu" or not gpu.present():
         raise UsageError(finish.NOTHING_TO_MEASURE_ON)
 

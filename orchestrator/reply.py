@@ -33,6 +33,14 @@ def files(text: str, kernel: str, function: str) -> dict[str, bytes]:
     return {name: code.encode("utf-8", "surrogatepass") for name, code in named.items()}
 
 
+def wrapped(said: str, code: str, kernel: str) -> str:
+    """A reply that `files` reads as that kernel file: a sentence, and the file in a fence that nothing in it closes."""
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    end = "" if code.endswith("\n") else "\n"
+    return f"{said}\n\n{fence}python {kernel}\n{code}{end}{fence}\n"
+
+
 def words(text: str) -> str:
     """What a reply says beside its fenced blocks: of a repair, the cause that the model names."""
     lines = text.splitlines()

@@ -38,6 +38,7 @@ async def weighed(
         recorder.run.best is not None,
         recorder.run.measurement,
         thresholds,
+        objection=recorder.objection(),
         unmeasured_reason=reason,
         rounds=settings.loop.rounds,
         rungs_done=done,

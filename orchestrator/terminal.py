@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.status import Status as Spinner
 from rich.table import Table
 
+from orchestrator import bottleneck
+from orchestrator.measured import Measured
 from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run
 from orchestrator.text import printable
 from orchestrator.watch import Silent
@@ -39,16 +41,19 @@ class Terminal(Silent):
         self.say(f"record in {folder}")
 
     def asking(self, stage: str, round_: int) -> None:
-        """A prompt goes out."""
-        self.say(f"stage {stage}, round {round_}")
-        self._wait("asking for a proposal")
+        """A prompt goes out; in round 0 nobody is asked."""
+        self.say(f"stage {stage}, round {round_}" if round_ else f"stage {stage}, without a model")
+        if round_:
+            self._wait("asking for a proposal")
 
     def judging(self, reply: Reply) -> None:
         """The reply is being judged."""
         usage = reply.usage
         tokens = f", {usage.output_tokens} tokens" if usage.output_tokens is not None else ""
         self._rest()
-        if usage.requests:
+        if reply.agent:
+            self.say(f"  a kernel by: {reply.agent}")
+        elif usage.requests:
             self.say(f"  {reply.model} answered in {usage.latency_s:.1f} s{tokens}")
         else:
             self.say(f"  replayed a reply of {reply.model}")
@@ -63,6 +68,12 @@ class Terminal(Silent):
         self._rest()
         self._line("  ", text)
         self._wait("measuring")
+
+    def measured(self, number: int, attempt: int, measured: Measured) -> None:
+        """Where the time of a kernel that was timed goes."""
+        self._rest()
+        for sentence in (*bottleneck.where_time_goes(measured), *bottleneck.compiled_facts(measured)[:_SHOWN]):
+            self._line("  - ", sentence)
 
     def decided(self, run: Run, folder: Path) -> None:
         """The decision."""
@@ -107,6 +118,9 @@ class Terminal(Silent):
             if len(report.findings) > 1:  # a single one is the message already
                 self._line("  - ", f"{finding.where}: {finding.message}")
             self._line("    instead: ", finding.advice)
+        for fault in report.grave:
+            self._line("  audit, high: ", f"line {fault.line} ({fault.rule}): {fault.message}", style="red")
+            self._line("    instead: ", fault.repair)
         failed = [case for case in report.cases if not case.passed]
         if failed:
             self._failing(failed)

@@ -64,6 +64,8 @@ def test_dry_run_prints_the_prompt_and_keeps_nothing(tmp_path: Path) -> None:
         (["--op", "rmsnorm", "--rounds", "0"], "loop.rounds"),
         (["--op", "rmsnorm", "--config", "none.yaml"], "none.yaml"),
         (["--op", "rmsnorm", "-c", "measure.round=2"], "did you mean measure.rounds"),
+        (["--op", "rmsnorm", "--from", "mine.py"], "no file mine.py"),
+        (["--ops", "rmsnorm", "--from", "mine.py"], "--from is for a run of one op"),
         (["bench", "kernel.py", "--op", "rmsnorm", "-c", "judge.device=cpu"], "nothing to measure on"),
         (["bench", "kernel.py"], "--op NAME"),
         (["measure", "rmsnorm-1", "-c", "judge.device=cpu"], "nothing to measure on"),

@@ -23,6 +23,7 @@ def bench_file(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only with this dtype, no curve; may be repeated. [default: all]"),
     ] = None,
+    ops_dir: options.OpsDir = None,
     require_idle: options.RequireIdle = False,
     require_sandbox: options.RequireSandbox = False,
     out: Annotated[
@@ -41,7 +42,7 @@ def bench_file(
     if op is None:
         raise UsageError("nothing to measure it by: give --op NAME; `python -m orchestrator ops` lists the ops")
     settings = options.settings(config, override, options.strictness(require_idle, require_sandbox))
-    asked, terminal = options.op(op), carry.terminal(to_stderr=json)
+    asked, terminal = options.op(op, ops_dir), carry.terminal(to_stderr=json)
     result = carry.carried(
         lambda: library.measure(file, op=asked, dtypes=tuple(dtype or ()), out=out, settings=settings, watch=terminal),
         terminal,

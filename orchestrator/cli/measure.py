@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
 def measure_run(
     run: options.RunId,
     workspaces: options.Workspaces = options.WORKSPACES,
+    ops_dir: options.OpsDir = None,
     require_idle: options.RequireIdle = False,
     require_sandbox: options.RequireSandbox = False,
     config: options.Config = None,
@@ -35,7 +36,7 @@ def measure_run(
     settings = options.settings(config, override, options.strictness(require_idle, require_sandbox))
     terminal = carry.terminal(to_stderr=json)
     finished = carry.carried(
-        lambda: library.measure_run(run, workspaces=workspaces, settings=settings, watch=terminal),
+        lambda: library.measure_run(run, workspaces=workspaces, ops_dir=ops_dir, settings=settings, watch=terminal),
         terminal,
         f"interrupted; the record so far is in {workspaces / 'runs' / run}",
     )
@@ -48,6 +49,7 @@ def adopt_run(
     run: options.RunId,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it goes into DECISION.md.")] = None,
     workspaces: options.Workspaces = options.WORKSPACES,
+    ops_dir: options.OpsDir = None,
 ) -> None:
     """Merge the best kernel of a run, as a person's decision."""
     from orchestrator import finish
@@ -55,6 +57,6 @@ def adopt_run(
 
     if reason is None:
         raise UsageError("say why this kernel is adopted: --reason TEXT; it goes into DECISION.md")
-    ended = finish.find(run, workspaces, options.op)
+    ended = finish.find(run, workspaces, options.catalogue(ops_dir).load)
     with entered(workspaces, carry.terminal(to_stderr=False)) as watch:
         raise typer.Exit(finish.adopt(ended, reason, watch).exit_code)

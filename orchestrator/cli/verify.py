@@ -21,6 +21,7 @@ def verify_files(
         list[str], typer.Argument(metavar="FILE...", help="Kernel files, of any name; - is standard input.")
     ],
     op: Annotated[str | None, typer.Option(metavar="NAME", help="The op they are kernels of.")] = None,
+    ops_dir: options.OpsDir = None,
     device: options.Device = None,
     quick: options.Quick = None,
     seed: options.Seed = None,
@@ -41,7 +42,7 @@ def verify_files(
     if op is None:
         raise UsageError("nothing to judge them by: give --op NAME; `python -m orchestrator ops` lists the ops")
     settings = options.settings(config, override, options.judge(device, quick, seed, require_sandbox))
-    asked, read = options.op(op), verifying.read(files)
+    asked, read = options.op(op, ops_dir), verifying.read(files)
     scripts = None if repro is None else verifying.scripts_folder(repro)
     terminal = carry.terminal(to_stderr=json)
     results = carry.carried(
