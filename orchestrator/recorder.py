@@ -23,8 +23,8 @@ from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
 from orchestrator.audit import engine as audit
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
-from orchestrator.measure import MEASURED, Rivals
 from orchestrator.measured import Measured, Swept
+from orchestrator.measuring import MEASURED, Rivals
 from orchestrator.ops import Op
 from orchestrator.records import (
     Attempt,

@@ -119,9 +119,9 @@ def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> Op:
     Raises:
         typer.Exit: its checker lets decoys through; what to do about it has been said.
     """
-    from orchestrator import opcheck, verify
+    from orchestrator import opcheck, verifying
 
-    with verify.judge_log() as log:
+    with verifying.judge_log() as log:
         op, result = carry.through(_work(wanted, settings, terminal, log), terminal)
     if result.passed:
         return op

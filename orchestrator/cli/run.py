@@ -16,8 +16,6 @@ from orchestrator.errors import UsageError
 if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.ops import Op
-    from orchestrator.records import Run
-    from orchestrator.terminal import Terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -121,59 +119,17 @@ def run(
 
 def carried_out(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
     """One run of the op, from its first prompt to its decision; returns the exit code."""
-    from orchestrator import records
+    from orchestrator import library, records
 
     terminal = carry.terminal(to_stderr=as_json)
-    finished = carry.through(
-        _loop(op, settings, workspaces, terminal),
+    finished = carry.carried(
+        lambda: library.run_op(op, workspaces=workspaces, settings=settings, watch=terminal, say=terminal.say),
         terminal,
         f"interrupted; the record so far is in {workspaces / 'runs'}",
     )
     if as_json:
         typer.echo(records.to_json(finished))
     return finished.exit_code
-
-
-async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
-    from orchestrator import opcheck
-    from orchestrator.agents.choose import choose
-    from orchestrator.asking import Asking, Purse, begins_with
-    from orchestrator.executors.remembering import remembering
-    from orchestrator.loop import run_op
-
-    given = settings.loop.given
-    agent, why = choose(
-        settings.agent.name,
-        op_recorded=op.recorded,
-        single_op=True,
-        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
-        announce=terminal.say,
-        given=given is not None,
-    )
-    paid = agent.name not in ("recorded", "inbox", "nobody")
-    asking = begins_with(given, Asking(agent, (Purse("op", settings.budget.op),)), op)
-    terminal.say(why)
-    async with carry.judge(settings, workspaces / "judge.log") as executor:
-        terminal.say(await opcheck.require(op, executor, settings.judge))
-        if paid:
-            _estimate(op, settings, workspaces, terminal)
-        with carry.entered(workspaces, terminal) as watch:
-            return await run_op(
-                op, asking, remembering(executor, op, settings, workspaces), settings, workspaces, watch
-            )
-
-
-def _estimate(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> None:
-    """What is likely to be spent, before anything is."""
-    from orchestrator import accounts
-    from orchestrator.ledger import Ledger
-
-    index = Ledger(workspaces)
-    try:
-        for sentence in accounts.estimated([accounts.estimate(index, op, settings)]):
-            terminal.say(sentence)
-    finally:
-        index.close()
 
 
 def first_prompt(op: Op, settings: Settings) -> int:
