@@ -122,6 +122,16 @@ class Workspace:
         lines = self._git("for-each-ref", "--format=%(objectname) %(refname)", ref).decode().splitlines()
         return next((line.split()[0] for line in lines if line.split()[1] == ref), "")
 
+    def champion(self) -> str:
+        """The branch of the run whose merge is the newest on main; '' where nothing was merged."""
+        if not self.tip("main"):
+            return ""
+        parents = self._git("log", "-1", "--first-parent", "--merges", "--format=%P", "main", "--").decode().split()
+        if not parents:
+            return ""
+        names = self._git("for-each-ref", "--format=%(refname:short)", "--contains", parents[1], "refs/heads/run")
+        return next(iter(names.decode().splitlines()), "")
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Holds the op's lock, which every move of a ref needs. Not reentrant."""

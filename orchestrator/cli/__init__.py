@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from orchestrator.cli import audit, bench, doctor, ledger, measure, ops, redteam, run, verify
+from orchestrator.cli import audit, bench, doctor, export, ledger, measure, ops, redteam, run, verify
 from orchestrator.errors import OrchestratorError
 
 app = typer.Typer(
@@ -22,7 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # In the order in which --help lists them.
-for command in (run, verify, redteam, bench, measure, audit, doctor, ledger, ops):
+for command in (run, verify, redteam, bench, measure, export, audit, doctor, ledger, ops):
     command.register(app)
 
 
