@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import ledger, opcheck, outcome
+from orchestrator import ledger, opcheck, outcome, tracking
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
 from orchestrator.agents.recorded import INDEX, RepliesExhausted
@@ -93,6 +93,8 @@ def check(work: Sequence[Work], agents: Agents, workspaces: Path) -> None:
         if not priced and (settings.budget.op.usd or settings.budget.batch.usd):
             raise UsageError(f"{name}: a budget in usd needs a table of prices: -c agent.prices=FILE")
         agents.prepare(settings)
+        if settings.mlflow.log:
+            tracking.require()
     for one in work:
         if (workspaces / f"{one.op.name}.git").exists():
             Workspace.open(workspaces, one.op.name)
@@ -176,8 +178,9 @@ class Batch:
             self._progress.doing(op.name, "its test is being checked")
             self._progress.say(await opcheck.require(op, self._pool, settings.judge))
         asking = Asking(agent, (Purse("op", settings.budget.op), self._purse))
-        watch = Several(Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
-        await run_op(op, asking, self._pool, settings, self._workspaces, watch, run)
+        watches = (Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
+        with tracking.following(settings.mlflow, self._progress.say) as more:
+            await run_op(op, asking, self._pool, settings, self._workspaces, Several(*watches, *more), run)
 
     def _earlier(self, work: Work) -> Outcome | None:
         """The outcome of an op that was over before this process began; what it cost counts."""

@@ -115,6 +115,13 @@ class BudgetSettings(_Section):
     batch: Budget = Budget()
 
 
+class MlflowSettings(_Section):
+    """Whether runs are also logged to MLflow, and under which experiment."""
+
+    log: bool = False
+    experiment: Annotated[str, Field(min_length=1)] = "triton-kernels"
+
+
 class Settings(BaseSettings):
     """One run's settings, resolved."""
 
@@ -128,6 +135,7 @@ class Settings(BaseSettings):
     measure: MeasureSettings = MeasureSettings()
     budget: BudgetSettings = BudgetSettings()
     decision: Thresholds = Thresholds()
+    mlflow: MlflowSettings = MlflowSettings()
 
 
 def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:

@@ -64,13 +64,16 @@ async def judge(settings: Settings, log: Path) -> AsyncIterator[LocalExecutor]:
 
 
 @contextmanager
-def entered(workspaces: Path, watch: Watch) -> Iterator[Watch]:
-    """The watcher, and beside it the one that enters the run into the ledger."""
+def entered(workspaces: Path, terminal: Terminal, settings: Settings | None = None) -> Iterator[Watch]:
+    """The terminal, and beside it what enters the run into the ledger and, where settings say so, into MLflow."""
+    from orchestrator import tracking
+    from orchestrator.config import MlflowSettings
     from orchestrator.ledger import Entering, Ledger
     from orchestrator.watch import Several
 
     index = Ledger(workspaces)
     try:
-        yield Several(Entering(index), watch)
+        with tracking.following(settings.mlflow if settings else MlflowSettings(), terminal.say) as more:
+            yield Several(Entering(index), terminal, *more)
     finally:
         index.close()

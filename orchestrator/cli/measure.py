@@ -43,7 +43,7 @@ def measure_run(
 
     async def work() -> Run:
         async with carry.judge(settings, workspaces / "judge.log") as executor:
-            with carry.entered(workspaces, terminal) as watch:
+            with carry.entered(workspaces, terminal, settings) as watch:
                 return await finish.measure(ended, executor, settings, watch)
 
     finished = carry.through(work(), terminal, f"interrupted; the record so far is in {ended.folder}")

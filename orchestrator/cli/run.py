@@ -144,7 +144,7 @@ async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal
     async with carry.judge(settings, workspaces / "judge.log") as executor:
         terminal.say(await opcheck.require(op, executor, settings.judge))
         asking = Asking(agent, (Purse("op", settings.budget.op),))
-        with carry.entered(workspaces, terminal) as watch:
+        with carry.entered(workspaces, terminal, settings) as watch:
             return await run_op(op, asking, executor, settings, workspaces, watch)
 
 
