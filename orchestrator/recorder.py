@@ -121,7 +121,7 @@ class Recorder:
 
     def asked(self, prompt: Prompt, stage: str, round_: int) -> Path:
         """Keep the prompt of the next attempt, before it is sent; returns the attempt's folder."""
-        folder = self.folder / "attempts" / kept.attempt_name(len(self.run.attempts) + 1, stage, round_)
+        folder = kept.folder(self.folder, len(self.run.attempts) + 1, stage, round_)
         with _disk_errors():
             folder.mkdir(parents=True, exist_ok=True)
         if not kept.has_reply(folder):
