@@ -6,11 +6,11 @@ own; nothing here decides by other rules.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from orchestrator import past
 from orchestrator.attempt import judge_kernel, require_sandbox
 from orchestrator.config import Settings
 from orchestrator.errors import UsageError
@@ -42,20 +42,15 @@ class Ended:
 
 def find(run_id: str, workspaces: Path, load: Callable[[str], Op]) -> Ended:
     """The run of that id. Raises UsageError where there is none, none of it passed, or the op has changed since."""
-    folder = workspaces / "runs" / run_id
-    known = [path.parent.name for path in (workspaces / "runs").glob("*/run.json")]
-    if run_id not in known:
-        close = difflib.get_close_matches(run_id, known, n=1)
-        hint = f"did you mean {close[0]}" if close else f"there are {len(known)}; --workspaces DIR names another place"
-        raise UsageError(f"no run {printable(run_id)} in {workspaces / 'runs'}: {hint}")
-    run = from_json(Run, (folder / "run.json").read_bytes())
+    found = past.find(run_id, workspaces)
+    run = found.run
     if not any(attempt.report.passed for attempt in run.attempts):
         raise UsageError(f"no attempt of {run.id} passed, so there is no kernel; start a new run")
     op = load(run.op)
     branch = Workspace.open(workspaces, run.op).open_run(run.id)
     if dict(branch.files) != op.workspace_files():
         raise UsageError(f"the op {run.op} has changed since {run.id}; start a new run")
-    return Ended(run, branch, op, folder)
+    return Ended(run, branch, op, found.folder)
 
 
 async def measure(ended: Ended, executor: Executor, settings: Settings, watch: Watch) -> Run:

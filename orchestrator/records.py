@@ -303,6 +303,7 @@ class OpCheckJob(Record):
     values: tuple[str, ...]  # kinds of values that the test file can make
     equivalent: dict[str, str]  # decoys that the op's author declares equal to the reference, and why
     quick: bool | None = None  # None: quick without a GPU, full with one
+    confined: bool = False  # its code is a draft that nobody has read
 
 
 class Fate(StrEnum):
@@ -311,6 +312,7 @@ class Fate(StrEnum):
     REJECTED = "rejected"
     EQUIVALENT = "equivalent"  # on every case, and on further ones, it is the reference itself
     DECLARED = "declared equivalent"  # by the op's author, with a reason
+    UNMADE = "not to be made"  # the op takes no inputs that are changed like this: there is no such fault
     PASSED = "let through"
     BROKEN = "broken"  # it raises, or what was declared of it is not so
 
@@ -339,7 +341,7 @@ class OpCheck(Record):
     @property
     def counted(self) -> tuple[DecoyResult, ...]:
         """The decoys that differ from the reference."""
-        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED))
+        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED, Fate.UNMADE))
 
     @property
     def rejected(self) -> int:
@@ -398,6 +400,8 @@ class Reply(Record):
     model: str
     usage: Usage
     truncated: bool = False  # the provider cut it off at its limit of tokens
+    agent: str = ""  # who proposed it where that is not the run's agent: a person, the launch sweep
+    in_tree: bool = False  # given by an agent that worked in the tree: the kept tree is the reply, the text its words
 
 
 @dataclass(frozen=True)
@@ -450,6 +454,19 @@ class Verdict(Record):
 
 
 @dataclass(frozen=True)
+class Cost(Record):
+    """What was spent. Where something did not say its part, the sum is of the others, and `known` is not so."""
+
+    calls: int = 0  # of a model, answered
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    tokens_known: bool = True
+    usd_known: bool = True
+    gpu_s: float = 0.0  # for which the judge held a GPU: verdicts, measurements, sweeps
+
+
+@dataclass(frozen=True)
 class Run(Record):
     """The record of one run of the loop on one op."""
 
@@ -464,6 +481,7 @@ class Run(Record):
     measurement: Measurement | None = None
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
+    cost: Cost = Cost()
     error: str = ""  # our machinery's failure, when that ended the run
     seconds: float = 0.0
 

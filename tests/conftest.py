@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import pytest_asyncio
@@ -55,6 +57,17 @@ async def judge(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Local
     executor = LocalExecutor(DEVICE, tmp_path_factory.mktemp("judge") / "judge.log")
     yield executor
     await executor.close()
+
+
+@pytest.fixture(scope="session")
+def kill_batches() -> ModuleType:
+    """The script, whose small batch several tests carry out."""
+    script = Path(__file__).parent.parent / "benchmarks" / "kill_batches.py"
+    spec = importlib.util.spec_from_file_location("kill_batches", script)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 MakeJob = Callable[..., Job]

@@ -190,7 +190,7 @@ def test_a_later_kernel_that_is_convicted_leaves_the_best(rmsnorm: Op, tmp_path:
 def test_the_next_stage_is_told_what_was_measured(rmsnorm: Op, stage: str, advice: str) -> None:
     slow = replace(shape(60), dims={"M": 65536, "N": 128})
     found = measured(shape(40), slow, generated={"torch.compile-65536x128-float16.py": "def call(args): ..."})
-    text = Prompts(rmsnorm, H200, 3).improve(stage, b"def the_kernel(): ...\n", found, (NOTED,)).turns[0].text
+    text = Prompts(rmsnorm, H200, 3).improve(stage, (), b"def the_kernel(): ...\n", found, (NOTED,)).turns[0].text
     told = (
         "def the_kernel()",
         "- 65536x128 float16: 0.833 times the speed of torch.compile",

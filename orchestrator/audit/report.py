@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from orchestrator import records, verify
+from orchestrator import records, verifying
 from orchestrator.audit import running
 from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Part, Severity
 from orchestrator.audit.rules import ABOUT
@@ -30,7 +30,7 @@ def exit_code(audit: Audit, evidence: Evidence = NOTHING_RUN) -> int:
     """1 on a finding of severity high or a file that was judged and did not pass; 3 where the judge failed or
     a model's review cannot be read.
     """
-    judged = verify.exit_code([evidence.judged]) if evidence.judged is not None else 0
+    judged = verifying.exit_code([evidence.judged]) if evidence.judged is not None else 0
     unread = evidence.reviewed is not None and bool(evidence.reviewed.unread)
     return max(audit.exit_code, judged, 3 if unread else 0)
 

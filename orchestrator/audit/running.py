@@ -16,7 +16,7 @@ from orchestrator.audit.sanitizer import Sanitized
 from orchestrator.measured import Measured
 from orchestrator.records import CaseResult, Report, Status
 from orchestrator.text import cell, printable
-from orchestrator.verify import KernelFile, Verified
+from orchestrator.verifying import KernelFile, Verified
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from orchestrator.executors import Executor
 from orchestrator.ops import Op, OpSpec
 from orchestrator.records import CaseResult, Compiled, Parameter, Report, Status
 from orchestrator.text import printable
-from orchestrator.verify import rendering
+from orchestrator.verifying import rendering
 from orchestrator.workspace import attempt_folder
 
 _LARGEST = 1 << 20  # product of the dims where Triton interprets; a GPU takes what its memory holds

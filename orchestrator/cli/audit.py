@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli import bench as benches
 from orchestrator.cli import carry, options
 from orchestrator.errors import UsageError
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.executors import Executor
     from orchestrator.ops import Op
     from orchestrator.terminal import Terminal
-    from orchestrator.verify import KernelFile
+    from orchestrator.verifying import KernelFile
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +48,7 @@ def audit_files(
         bool,
         typer.Option("--sanitize", help="With --op, on a GPU: run it under compute-sanitizer, without confinement."),
     ] = False,
+    ops_dir: options.OpsDir = None,
     device: options.Device = None,
     workspaces: options.Workspaces = options.WORKSPACES,
     config: options.Config = None,
@@ -61,10 +61,10 @@ def audit_files(
     Exit code 1 when a finding is of severity high (or, with --op, the file does not pass), else 0.
     `# audit: ignore RULE reason` on a line silences a rule there.
     """
+    from orchestrator import library, verifying
     from orchestrator.audit import engine, report
     from orchestrator.audit.running import NOTHING_RUN
     from orchestrator.audit.sarif import to_sarif
-    from orchestrator.verify import read
 
     if path.is_dir() and (op is not None or model):
         raise UsageError(f"--{'model' if model else 'op'} is for one file, {path} is a folder; give the file")
@@ -76,11 +76,11 @@ def audit_files(
         config, override, {"agent": {"name": agent, "model": model_name}, **options.judge(device)}
     )
     if measure or sanitize:
-        benches.require_gpu(settings)
+        library.require_gpu(settings)
     result, evidence = engine.audit(path), NOTHING_RUN
     if op is not None or model:
-        (file,) = read([str(path)])
-        asked = _Asked(file, None if op is None else options.op(op), settings, model, measure, sanitize)
+        (file,) = verifying.read([str(path)])
+        asked = _Asked(file, None if op is None else options.op(op, ops_dir), settings, model, measure, sanitize)
         evidence = _gathered(asked, result, workspaces)
         result = engine.with_more(result, evidence.findings(file), file.data)
     if sarif is not None:
@@ -105,7 +105,7 @@ class _Asked:
 
 
 def _gathered(asked: _Asked, result: Audit, workspaces: Path) -> Evidence:
-    from orchestrator import verify
+    from orchestrator import verifying
     from orchestrator.audit.running import Evidence
     from orchestrator.audit.sanitizer import sanitize
 
@@ -117,7 +117,7 @@ def _gathered(asked: _Asked, result: Audit, workspaces: Path) -> Evidence:
             found = await _run(asked, executor, terminal, folder) if asked.op is not None else Evidence()
             return found if agent is None else await _reviewed(asked, found, result, agent, executor, workspaces)
 
-    with verify.judge_log() as log, verify.kept_or_temporary(None) as folder:
+    with verifying.judge_log() as log, verifying.kept_or_temporary(None) as folder:
         found = carry.through(work(folder, log), terminal)
     if asked.sanitize and asked.op is not None:
         return replace(found, sanitized=sanitize(asked.file.data, asked.file.name, asked.op))
@@ -142,16 +142,16 @@ def _agent(asked: _Asked, terminal: Terminal) -> Agent:
 
 async def _run(asked: _Asked, executor: Executor, terminal: Terminal, folder: Path) -> Evidence:
     """Judged, and with --measure timed where it passes, as `bench` does."""
-    from orchestrator import bench, verify
+    from orchestrator import bench, verifying
     from orchestrator.audit.running import Evidence
-    from orchestrator.verify import Verified
+    from orchestrator.verifying import Verified
 
     assert asked.op is not None
     bound, file, settings = asked.op.spec.precision, asked.file, asked.settings
     if asked.measure:
         found = await bench.bench(file, asked.op, executor, settings, terminal, folder)
         return Evidence(Verified(found.file, found.sha256, found.report), bound, found.measured)
-    (judged,) = await verify.verify((file,), asked.op, executor, settings.judge, terminal)
+    (judged,) = await verifying.verify((file,), asked.op, executor, settings.judge, terminal)
     return Evidence(judged, bound)
 
 

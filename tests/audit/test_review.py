@@ -21,7 +21,7 @@ from orchestrator.audit.running import Evidence
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.records import Compiled, Reply, Usage
-from orchestrator.verify import KernelFile
+from orchestrator.verifying import KernelFile
 from tests.conftest import zoo_kernel
 
 ROOT = Path(__file__).parent.parent.parent
