@@ -24,7 +24,7 @@ def test_report_writes_the_pages_of_what_is_chosen(history: History, tmp_path: P
     out = tmp_path / "site"
     assert (
         said("report", merged.id, "--workspaces", str(workspaces), "--out", str(out))
-        == f"{out / 'index.html'}: 1 runs\n"
+        == f"{out / 'index.html'}: 1 run\n"
     )
     assert (out / "runs" / f"{merged.id}.html").is_file()
     with pytest.raises(UsageError, match="give one of them"):
