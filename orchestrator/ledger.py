@@ -61,6 +61,7 @@ _MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_op ON runs (op, started);
     """,
+    "ALTER TABLE runs ADD COLUMN gpu_s REAL",
 )
 VERSION = len(_MIGRATIONS)
 TABLES = ("runs", "environments", "model_calls", "attempts", "verdicts", "measurements", "decisions")
@@ -285,7 +286,7 @@ def rows_of(folder: Path) -> Iterator[tuple[str, Row]]:
 def run_row(run: Run) -> Row:
     """A row of `runs`."""
     names = ("op", "branch", "baseline", "started", "agent", "best", "error", "seconds")
-    return {"run": run.id} | {name: getattr(run, name) for name in names}
+    return {"run": run.id} | {name: getattr(run, name) for name in names} | {"gpu_s": run.cost.gpu_s}
 
 
 def environment_row(run: str, judging: Judging) -> Row:

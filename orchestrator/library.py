@@ -4,20 +4,20 @@
 
 Owns what a program and the command line share: settings from a mapping, a judge that is ended whatever happens, the
 ledger beside the watcher. Prints nothing: `watch` is told of each step and `say` of each remark by whoever gives them.
-`ops_dir` holds
-a person's own ops beside those that are shipped. Everything that goes wrong and is not the candidate's fault is an
-`errors.OrchestratorError`.
+`ops_dir` holds a person's own ops beside those that are shipped. Everything that goes wrong and is not the candidate's
+fault is an `errors.OrchestratorError`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from orchestrator import bench, catalogue, config, finish, gpu, loop, opcheck, verifying
+from orchestrator import accounts, bench, catalogue, config, finish, gpu, loop, opcheck, tracking, verifying
 from orchestrator.agents.choose import choose
 from orchestrator.asking import Asking, Purse, begins_with
 from orchestrator.bench import Benched
@@ -25,15 +25,16 @@ from orchestrator.config import Settings
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import opened
 from orchestrator.executors.remembering import remembering
-from orchestrator.ledger import entered
+from orchestrator.ledger import Ledger, entered
 from orchestrator.ops import Op
 from orchestrator.records import Judging, Report, Run
 from orchestrator.verifying import KernelFile, Verified
-from orchestrator.watch import Silent, Watch
+from orchestrator.watch import Several, Silent, Watch
 
 T = TypeVar("T")
 SomeSettings: TypeAlias = Settings | Mapping[str, Mapping[str, Any]] | None  # sections, as in a settings file
 WORKSPACES = Path("workspaces")
+_UNPAID = ("recorded", "inbox", "nobody")  # agents that spend nothing
 
 
 class _SilentJudging:
@@ -81,11 +82,23 @@ def run_op(
         say(why)
         async with opened(resolved.judge.device, place / "judge.log") as executor:
             say(await opcheck.require(wanted, executor, resolved.judge))
+            if agent.name not in _UNPAID:
+                _estimate(wanted, resolved, place, say)
             remembers = remembering(executor, wanted, resolved, place)
-            with entered(place, watch or Silent()) as told:
+            with _told(resolved, place, watch, say) as told:
                 return await loop.run_op(wanted, asking, remembers, resolved, place, told)
 
     return _finished(work())
+
+
+def _estimate(op: Op, settings: Settings, workspaces: Path, say: Callable[[str], None]) -> None:
+    """What is likely to be spent, before anything is."""
+    index = Ledger(workspaces)
+    try:
+        for sentence in accounts.estimated([accounts.estimate(index, op, settings)]):
+            say(sentence)
+    finally:
+        index.close()
 
 
 def verify(
@@ -148,6 +161,7 @@ def measure_run(
     ops_dir: Path | None = None,
     settings: SomeSettings = None,
     watch: Watch | None = None,
+    say: Callable[[str], None] = _nothing,
 ) -> Run:
     """Finish a run that was UNMEASURED: its best kernel is judged again on this machine's GPU, measured and decided."""
     resolved, place = _settings(settings), Path(workspaces)
@@ -156,10 +170,20 @@ def measure_run(
 
     async def work() -> Run:
         async with opened(resolved.judge.device, place / "judge.log") as executor:
-            with entered(place, watch or Silent()) as told:
+            with _told(resolved, place, watch, say) as told:
                 return await finish.measure(ended, executor, resolved, told)
 
     return _finished(work())
+
+
+@contextmanager
+def _told(settings: Settings, workspaces: Path, watch: Watch | None, say: Callable[[str], None]) -> Iterator[Watch]:
+    """The watcher, and beside it what enters the run into the ledger and, where settings say so, into MLflow."""
+    with (
+        tracking.following(settings.mlflow, say) as more,
+        entered(workspaces, Several(watch or Silent(), *more)) as told,
+    ):
+        yield told
 
 
 def _op(op: str | Op, ops_dir: Path | None) -> Op:

@@ -58,7 +58,7 @@ class Past:
 
     def attempt_folder(self, attempt: Attempt) -> Path:
         """Where the attempt's prompt, reply and verdict are."""
-        return self.folder / "attempts" / kept.attempt_name(attempt.number, attempt.stage, attempt.round)
+        return kept.folder(self.folder, attempt.number, attempt.stage, attempt.round)
 
     def reply(self, attempt: Attempt) -> Reply | None:
         """The reply as it came; None where it is not kept any more."""

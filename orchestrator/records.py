@@ -312,6 +312,7 @@ class Fate(StrEnum):
     REJECTED = "rejected"
     EQUIVALENT = "equivalent"  # on every case, and on further ones, it is the reference itself
     DECLARED = "declared equivalent"  # by the op's author, with a reason
+    UNMADE = "not to be made"  # the op takes no inputs that are changed like this: there is no such fault
     PASSED = "let through"
     BROKEN = "broken"  # it raises, or what was declared of it is not so
 
@@ -340,7 +341,7 @@ class OpCheck(Record):
     @property
     def counted(self) -> tuple[DecoyResult, ...]:
         """The decoys that differ from the reference."""
-        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED))
+        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED, Fate.UNMADE))
 
     @property
     def rejected(self) -> int:
@@ -453,6 +454,19 @@ class Verdict(Record):
 
 
 @dataclass(frozen=True)
+class Cost(Record):
+    """What was spent. Where something did not say its part, the sum is of the others, and `known` is not so."""
+
+    calls: int = 0  # of a model, answered
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    tokens_known: bool = True
+    usd_known: bool = True
+    gpu_s: float = 0.0  # for which the judge held a GPU: verdicts, measurements, sweeps
+
+
+@dataclass(frozen=True)
 class Run(Record):
     """The record of one run of the loop on one op."""
 
@@ -467,6 +481,7 @@ class Run(Record):
     measurement: Measurement | None = None
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
+    cost: Cost = Cost()
     error: str = ""  # our machinery's failure, when that ended the run
     seconds: float = 0.0
 

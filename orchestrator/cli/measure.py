@@ -36,7 +36,9 @@ def measure_run(
     settings = options.settings(config, override, options.strictness(require_idle, require_sandbox))
     terminal = carry.terminal(to_stderr=json)
     finished = carry.carried(
-        lambda: library.measure_run(run, workspaces=workspaces, ops_dir=ops_dir, settings=settings, watch=terminal),
+        lambda: library.measure_run(
+            run, workspaces=workspaces, ops_dir=ops_dir, settings=settings, watch=terminal, say=terminal.say
+        ),
         terminal,
         f"interrupted; the record so far is in {workspaces / 'runs' / run}",
     )

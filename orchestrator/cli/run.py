@@ -113,11 +113,12 @@ def run(
         )
     settings, wanted = options.settings(config, override, given), options.op(op, ops_dir)
     if dry_run:
-        raise typer.Exit(_dry_run(wanted, settings))
-    raise typer.Exit(_run(wanted, settings, workspaces, as_json=json))
+        raise typer.Exit(first_prompt(wanted, settings))
+    raise typer.Exit(carried_out(wanted, settings, workspaces, as_json=json))
 
 
-def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
+def carried_out(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
+    """One run of the op, from its first prompt to its decision; returns the exit code."""
     from orchestrator import library, records
 
     terminal = carry.terminal(to_stderr=as_json)
@@ -131,7 +132,7 @@ def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
     return finished.exit_code
 
 
-def _dry_run(op: Op, settings: Settings) -> int:
+def first_prompt(op: Op, settings: Settings) -> int:
     """Print the first prompt. The judge is asked where it would judge, since the prompt says so; nothing is kept."""
     from orchestrator.agents.render import render
     from orchestrator.docs import cache

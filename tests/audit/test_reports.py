@@ -46,7 +46,7 @@ def test_missing_file_and_folder_without_kernels_are_usage_errors(tmp_path: Path
 def test_op_wants_a_file() -> None:
     result = command(FAULTS, "--op", "rmsnorm")
     assert result.returncode == 2
-    assert "--op judges one file" in result.stderr
+    assert "--op is for one file" in result.stderr
 
 
 def test_a_file_that_does_not_parse_is_said_and_not_accepted(tmp_path: Path) -> None:
