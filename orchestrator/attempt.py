@@ -1,4 +1,5 @@
-"""From a reply to a report: tree, guard, policy and signature, judge; each only if what came before found nothing.
+"""From a reply to a report: tree, guard, policy and signature, judge, audit; each only if what came before found
+nothing.
 
 Owns that order. What each step knows is its own; nothing here looks inside a kernel.
 """
@@ -11,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestrator import guard, kept, policy, reply, signature, tree
+from orchestrator import entry_checks, guard, kept, policy, reply, signature, tree
+from orchestrator.audit import engine as audit
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor
@@ -74,7 +76,10 @@ def _looked_at(answer: Reply, op: Op, branch: RunBranch, folder: Path) -> tuple[
 async def judge_kernel(
     kernel: bytes, op: Op, export: Export, executor: Executor, settings: JudgeSettings, folder: Path
 ) -> Report:
-    """The verdict on a kernel file: what it may say, then what it does. `folder` is where the job folder is made."""
+    """The verdict on a kernel file: what it may say, what it does, then what known faults its source shows.
+
+    `folder` is where the job folder is made.
+    """
     spec = op.spec
     checked = policy.check(
         kernel,
@@ -84,11 +89,14 @@ async def judge_kernel(
         tensors=frozenset(spec.inputs),
     )
     misfit = signature.check(kernel, spec)
-    notes = tuple(printable(note, _QUOTED) for note in checked.notes)
+    unsaid = entry_checks.notes(kernel, spec) if spec.entry_checks else ()
+    notes = tuple(printable(note, _QUOTED) for note in (*checked.notes, *unsaid))
     if findings := (*checked.findings, *([misfit] if misfit else [])):
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     report = await run_kernel(kernel, op, export, executor, settings, folder)
-    return replace(report, notes=(*notes, *report.notes))
+    found = audit.established(kernel, spec.kernel_name, report.compiled) if report.passed else ()
+    every = tuple(dict.fromkeys((*notes, *report.notes)))  # of a remembered verdict they are there
+    return replace(report, notes=every, audit=found)
 
 
 async def run_kernel(

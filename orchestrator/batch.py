@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import ledger, opcheck, outcome, tracking
+from orchestrator import accounts, ledger, opcheck, outcome, plan, tracking
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
+from orchestrator.agents.given import Nobody
 from orchestrator.agents.recorded import INDEX, RepliesExhausted
-from orchestrator.asking import Asking, Purse
+from orchestrator.asking import Asking, Purse, begins_with
 from orchestrator.config import AgentSettings, Settings
 from orchestrator.errors import AgentUnusable, OrchestratorError, UsageError
 from orchestrator.executors.pool import Pool
+from orchestrator.executors.remembering import remembering
 from orchestrator.journal import Journal, Noting
 from orchestrator.ledger import Entering, Ledger
 from orchestrator.loop import run_op
@@ -93,6 +95,7 @@ def check(work: Sequence[Work], agents: Agents, workspaces: Path) -> None:
         if not priced and (settings.budget.op.usd or settings.budget.batch.usd):
             raise UsageError(f"{name}: a budget in usd needs a table of prices: -c agent.prices=FILE")
         agents.prepare(settings)
+        begins_with(settings.loop.given, Nobody(), one.op)
         if settings.mlflow.log:
             tracking.require()
     for one in work:
@@ -100,12 +103,28 @@ def check(work: Sequence[Work], agents: Agents, workspaces: Path) -> None:
             Workspace.open(workspaces, one.op.name)
 
 
+async def carry_out(
+    todo: Plan,
+    work: Sequence[Work],
+    agents: Agents,
+    pool: Pool,
+    workspaces: Path,
+    index: Ledger,
+    progress: Progress,
+    concurrency: int,
+) -> tuple[Outcome, ...]:
+    """Begin a plan, or go on with it, to its end. Its plan is kept before anything is done, and nobody else does it."""
+    plan.keep(todo, workspaces)
+    with plan.held(todo, workspaces):
+        journal = Journal(todo.folder(workspaces) / plan.LOG, batch=todo.id)
+        return await Batch(work, agents, pool, workspaces, index, progress, journal).run(concurrency)
+
+
 class Batch:
     """One plan being carried out."""
 
     def __init__(
         self,
-        plan: Plan,
         work: Sequence[Work],
         agents: Agents,
         pool: Pool,
@@ -114,7 +133,6 @@ class Batch:
         progress: Progress,
         journal: Journal,
     ) -> None:
-        self._plan = plan
         self._work = tuple(work)
         self._agents = agents
         self._pool = pool
@@ -132,6 +150,7 @@ class Batch:
         self._journal.event("batch_started", ops=len(self._work), concurrency=concurrency)
         self._progress.begin(len(self._work), lambda: self._purse.usd, lambda: self._pool.waiting)
         outcomes = {one.planned.op: self._earlier(one) for one in self._work}
+        self._estimate([one for one in self._work if outcomes[one.planned.op] is None])
         todo = iter([one for one in self._work if outcomes[one.planned.op] is None])
         try:
             async with asyncio.TaskGroup() as group:
@@ -142,6 +161,12 @@ class Batch:
         ended = tuple(found for found in outcomes.values() if found is not None)
         self._journal.event("batch_ended", exit_code=outcome.exit_code(ended))
         return ended
+
+    def _estimate(self, todo: Sequence[Work]) -> None:
+        """What is likely to be spent, before anything is; replayed replies cost nothing."""
+        paid = [one for one in todo if one.settings.agent.name != "recorded"]
+        for sentence in accounts.estimated([accounts.estimate(self._ledger, one.op, one.settings) for one in paid]):
+            self._progress.say(sentence)
 
     async def _take(self, todo: Iterator[Work], outcomes: dict[str, Outcome | None]) -> None:
         """One op after the other, as long as there are any."""
@@ -177,10 +202,11 @@ class Batch:
             self._purse.check()  # an op that could not ask anything is not begun
             self._progress.doing(op.name, "its test is being checked")
             self._progress.say(await opcheck.require(op, self._pool, settings.judge))
-        asking = Asking(agent, (Purse("op", settings.budget.op), self._purse))
+        asking = begins_with(settings.loop.given, Asking(agent, (Purse("op", settings.budget.op), self._purse)), op)
         watches = (Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
+        judges = remembering(self._pool, op, settings, self._workspaces)
         with tracking.following(settings.mlflow, self._progress.say) as more:
-            await run_op(op, asking, self._pool, settings, self._workspaces, Several(*watches, *more), run)
+            await run_op(op, asking, judges, settings, self._workspaces, Several(*watches, *more), run)
 
     def _earlier(self, work: Work) -> Outcome | None:
         """The outcome of an op that was over before this process began; what it cost counts."""

@@ -28,6 +28,7 @@ class Call(Usage):
 
     model: str = ""
     truncated: bool = False
+    agent: str = ""
     in_tree: bool = False
 
 
@@ -41,7 +42,13 @@ class Against(Record):
 
 def call_of(reply: Reply) -> Call:
     """A reply without its words."""
-    return Call(**asdict(reply.usage), model=reply.model, truncated=reply.truncated, in_tree=reply.in_tree)
+    return Call(
+        **asdict(reply.usage),
+        model=reply.model,
+        truncated=reply.truncated,
+        agent=reply.agent,
+        in_tree=reply.in_tree,
+    )
 
 
 def keep(reply: Reply, folder: Path) -> None:
@@ -61,7 +68,7 @@ def reply(folder: Path) -> Reply:
     with os_errors(f"read {folder / REPLY}"):
         text = (folder / REPLY).read_bytes().decode("utf-8", "surrogatepass")
     spent = {field.name: getattr(answered, field.name) for field in fields(Usage)}
-    return Reply(text, answered.model, Usage(**spent), answered.truncated, answered.in_tree)
+    return Reply(text, answered.model, Usage(**spent), answered.truncated, answered.agent, answered.in_tree)
 
 
 def call(folder: Path) -> Call:

@@ -63,10 +63,10 @@ class Plan(Record):
         return workspaces / FOLDER / self.id
 
 
-def named(text: str, known: Sequence[str]) -> tuple[Wanted, ...]:
+def named(text: str, known: Sequence[str], where: str = "--ops") -> tuple[Wanted, ...]:
     """Ops by commas, or all of them. Raises UsageError for names that no op has, and for one that comes twice."""
     names = list(known) if text.strip() == "all" else [name.strip() for name in text.split(",") if name.strip()]
-    return _checked([Wanted(name) for name in names], known, "--ops")
+    return _checked([Wanted(name) for name in names], known, where)
 
 
 def read(file: Path, known: Sequence[str]) -> tuple[Wanted, ...]:
@@ -91,11 +91,12 @@ def new(wanted: Sequence[Wanted]) -> Plan:
 
 
 def keep(plan: Plan, workspaces: Path) -> None:
-    """Write the plan down, before anything of it is done."""
+    """Write the plan down, before anything of it is done; one that is written down never changes."""
     folder = plan.folder(workspaces)
     with os_errors(f"make {folder}"):
-        folder.mkdir(parents=True)
-    write_whole(folder / FILE, to_json(plan))
+        folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / FILE).exists():
+        write_whole(folder / FILE, to_json(plan))
 
 
 def newest(workspaces: Path) -> Plan:

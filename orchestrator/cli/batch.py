@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from orchestrator.cli import carry, options
+from orchestrator.cli import carry
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from orchestrator.batch import Agents, Work
+    from orchestrator.catalogue import Catalogue
     from orchestrator.config import Settings
     from orchestrator.outcome import Outcome
     from orchestrator.plan import Plan
@@ -26,6 +27,7 @@ class Asked:
 
     ops: str | None
     file: Path | None
+    catalogue: Catalogue
     resume: bool
     concurrency: int
     judges: int | None
@@ -42,7 +44,7 @@ def carry_out(asked: Asked, settings: Callable[[dict[str, Any]], Settings], work
 
     settings({})  # what is wrong for all ops is said before the ops are looked at
     todo = _plan(asked, workspaces)
-    work = [batch.Work(one, options.op(one.op), settings(one.wanted.settings)) for one in todo.ops]
+    work = [batch.Work(one, asked.catalogue.load(one.op), settings(one.wanted.settings)) for one in todo.ops]
     progress = Progress(Console(stderr=asked.as_json), quiet=asked.quiet)
     agents = batch.Agents(progress.say)
     batch.check(work, agents, workspaces)
@@ -60,9 +62,9 @@ def carry_out(asked: Asked, settings: Callable[[dict[str, Any]], Settings], work
 
 def _plan(asked: Asked, workspaces: Path) -> Plan:
     """The batch that is asked for; one that goes on must be of the ops that are named, if any are."""
-    from orchestrator import ops, plan
+    from orchestrator import plan
 
-    known, wanted = ops.names(options.ops_root()), None
+    known, wanted = asked.catalogue.names(), None
     if asked.ops is not None:
         wanted = plan.named(asked.ops, known)
     elif asked.file is not None:
@@ -80,21 +82,14 @@ def _plan(asked: Asked, workspaces: Path) -> Plan:
 async def _batch(
     asked: Asked, todo: Plan, work: list[Work], agents: Agents, workspaces: Path, progress: Progress
 ) -> tuple[Outcome, ...]:
-    from orchestrator import plan
-    from orchestrator.batch import Batch
+    from orchestrator import batch
     from orchestrator.executors import pool
-    from orchestrator.journal import Journal
     from orchestrator.ledger import Ledger
 
     index = Ledger(workspaces)
     judges = pool.local(asked.judges, work[0].settings.judge.device, workspaces)
     try:
-        if not asked.resume:
-            plan.keep(todo, workspaces)
-        with plan.held(todo, workspaces):
-            journal = Journal(todo.folder(workspaces) / plan.LOG, todo.id)
-            batch = Batch(todo, work, agents, judges, workspaces, index, progress, journal)
-            return await batch.run(asked.concurrency)
+        return await batch.carry_out(todo, work, agents, judges, workspaces, index, progress, asked.concurrency)
     finally:
         await judges.close()
         index.close()

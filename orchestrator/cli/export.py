@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli import carry, options
-from orchestrator.cli.verify import judged
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ def export_kernel(
         str | None, typer.Option(metavar="FOLDER", help="Of that repository. [default: <op>-kernel]")
     ] = None,
     branch: Annotated[str | None, typer.Option(metavar="NAME", help="[default: kernel/<op>-<hash>]")] = None,
+    ops_dir: options.OpsDir = None,
     workspaces: options.Workspaces = options.WORKSPACES,
 ) -> None:
     """Write a kernel as a package: wrapper, test, CI job, certificate.
@@ -51,7 +51,7 @@ def export_kernel(
         raise UsageError("--into and --branch are of --pr: give --pr and --repo PATH")
     if layout not in list(package.Layout):
         raise UsageError(f"--layout {layout}: there are {', '.join(package.Layout)}")
-    found = source.find(target, workspaces, options.op)
+    found = source.find(target, workspaces, options.catalogue(ops_dir).load)
     package.require_free(to)
     prepared = None
     if repo is not None:
@@ -79,6 +79,7 @@ def verify_certificate(
         int | None, typer.Option(metavar="N", help="Of a rerun's values. [default: the certificate's]")
     ] = None,
     require_sandbox: options.RequireSandbox = False,
+    ops_dir: options.OpsDir = None,
     config: options.Config = None,
     override: options.Override = None,
 ) -> None:
@@ -100,15 +101,15 @@ def verify_certificate(
     typer.echo(f"all {len(found.files)} files are as certified")
     if rerun:
         given = options.judge(device, quick, found.judged.seed if seed is None else seed, require_sandbox)
-        raise typer.Exit(_judged_here(found, path.parent, options.settings(config, override, given)))
+        raise typer.Exit(_judged_here(found, path.parent, options.settings(config, override, given), ops_dir))
 
 
-def _judged_here(found: Certificate, folder: Path, settings: Settings) -> int:
+def _judged_here(found: Certificate, folder: Path, settings: Settings, ops_dir: Path | None) -> int:
     """The verdict of the judge here; by this op, which must be the one that was exported."""
-    from orchestrator import verify
+    from orchestrator import library, verifying
     from orchestrator.export import certificate
 
-    op = options.op(found.op)
+    op = options.op(found.op, ops_dir)
     differing = [
         name for name, data in op.workspace_files().items() if found.files.get(name) != certificate.sha256(data)
     ]
@@ -118,9 +119,10 @@ def _judged_here(found: Certificate, folder: Path, settings: Settings) -> int:
             f"`python test_correctness.py` in {folder}"
         )
     terminal = carry.terminal(to_stderr=False)
-    results = judged(verify.read([str(folder / found.kernel)]), op, settings, terminal)
-    terminal.say(verify.summary(results, None))
-    return verify.exit_code(results)
+    kernel = folder / found.kernel
+    results = carry.carried(lambda: library.verify(kernel, op=op, settings=settings, watch=terminal), terminal)
+    terminal.say(verifying.summary(results, None))
+    return verifying.exit_code(results)
 
 
 def _said(found: Certificate) -> list[str]:

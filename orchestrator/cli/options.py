@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from orchestrator.errors import UsageError
+
 if TYPE_CHECKING:
+    from orchestrator.catalogue import Catalogue
     from orchestrator.config import Settings
     from orchestrator.ops import Op
 
@@ -31,6 +34,10 @@ Workspaces = Annotated[
     typer.Option(metavar="DIR", show_default=False, help="Where repositories and runs are kept. [default: workspaces]"),
 ]
 WORKSPACES = Path("workspaces")
+OpsDir = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", show_default=False, help="Ops of your own, beside the shipped. [default: ops]"),
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, as its folder is called.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the run's record as JSON; progress goes to stderr.")]
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
@@ -38,8 +45,11 @@ Agent = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Who writes: auto, anthropic, openai, command, inbox, recorded. [default: auto]"),
 ]
+Model = Annotated[str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")]
+Rounds = Annotated[int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")]
 Override = Annotated[
-    list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
+    list[str] | None,
+    typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2; or a file of them."),
 ]
 
 
@@ -61,28 +71,40 @@ def settings(
     given: dict[str, dict[str, Any]],
     own: dict[str, Any] | None = None,
 ) -> Settings:
-    """The settings of a command; `own` are those of one op of a batch, which outrank the rest."""
+    """The settings of a command; `own` are those of one op of a batch, which outrank the rest.
+
+    Raises:
+        UsageError: a setting cannot be, or there is more than one file of them.
+    """
     from orchestrator import config as configuration
+
+    files = [Path(text) for text in override or () if text.endswith((".yaml", ".yml")) and "=" not in text]
+    files += [config] if config is not None else []
+    if len(files) > 1:
+        raise UsageError(f"{' and '.join(map(str, files))}: give one file of settings, and single ones as -c KEY=VALUE")
+    single = tuple(text for text in override or () if Path(text) not in files)
 
     flags = {
         section: {key: value for key, value in values.items() if value is not None} for section, values in given.items()
     }
-    return configuration.load(config, tuple(override or ()), configuration.merged([flags, own or {}]))
+    return configuration.load(files[0] if files else None, single, configuration.merged([flags, own or {}]))
 
 
-def ops_root() -> Path:
-    """The folder of the ops that are shipped."""
-    from orchestrator import resources
+def catalogue(ops_dir: Path | None) -> Catalogue:
+    """The ops there are, shipped and the person's own.
 
-    return resources.shipped("configs") / "ops"
+    Raises:
+        UsageError: `ops_dir` is no folder.
+    """
+    from orchestrator import catalogue as catalogues
+
+    return catalogues.opened(ops_dir)
 
 
-def op(name: str) -> Op:
+def op(name: str, ops_dir: Path | None = None) -> Op:
     """The op of this name.
 
     Raises:
-        ConfigurationError: there is none, or its folder is wrong.
+        UsageError: there is none, or its folder is wrong.
     """
-    from orchestrator import ops
-
-    return ops.load(name, ops_root())
+    return catalogue(ops_dir).load(name)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from orchestrator import finish, kept
 from orchestrator.errors import UsageError, WorkspaceError
-from orchestrator.measure import MEASURED
 from orchestrator.measured import Measured
+from orchestrator.measuring import MEASURED
 from orchestrator.ops import Op
 from orchestrator.recorder import MEASUREMENTS
 from orchestrator.records import Attempt, Run, Status, from_json
@@ -41,12 +41,14 @@ def find(target: str, workspaces: Path, load: Callable[[str], Op]) -> Source:
     if not (workspaces / f"{op.name}.git").is_dir():
         raise UsageError(f"there is no kernel of {op.name} in {workspaces}: {_how(op.name)}")
     space = Workspace.open(workspaces, op.name)
-    champion = space.champion()
-    if not champion:
+    champion = space.champion(op.spec.kernel_name)
+    if champion is None:
         raise UsageError(f"{op.name} has no champion in {workspaces}: {_how(op.name)}")
-    found = _of_run(champion.removeprefix("run/"), workspaces, load)
-    if space.read(op.spec.kernel_name) != found.kernel:
-        raise UsageError(f"main holds another kernel than {champion} ends with; name the run: export {found.run.id}")
+    found = _of_run(champion.run, workspaces, load)
+    if champion.kernel != found.kernel:
+        raise UsageError(
+            f"main holds another kernel than {champion.run} ends with; name the run: export {champion.run}"
+        )
     return found
 
 
