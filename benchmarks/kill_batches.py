@@ -40,13 +40,12 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from orchestrator import config, ledger, ops, plan, resources  # noqa: E402
+from orchestrator import batch, config, ledger, ops, plan, resources  # noqa: E402
 from orchestrator.agents import Agent, Request  # noqa: E402
-from orchestrator.batch import Agents, Batch, Work  # noqa: E402
+from orchestrator.batch import Agents, Work  # noqa: E402
 from orchestrator.config import AgentSettings  # noqa: E402
 from orchestrator.errors import UsageError  # noqa: E402
 from orchestrator.executors.pool import Pool, Slot  # noqa: E402
-from orchestrator.journal import Journal  # noqa: E402
 from orchestrator.ops import Op  # noqa: E402
 from orchestrator.outcome import Outcome  # noqa: E402
 from orchestrator.progress import Progress  # noqa: E402
@@ -133,15 +132,13 @@ def carry_out(
         todo = plan.newest(workspaces)
     except UsageError:
         todo = plan.new([plan.Wanted(op.name) for op in scenario.ops])
-        plan.keep(todo, workspaces)
     work = [Work(planned, op, settings) for planned, op in zip(todo.ops, scenario.ops, strict=True)]
     pool = Pool([Slot(ScriptedJudge(scenario.scripts, log))])
     index = ledger.Ledger(workspaces)
     progress = Progress(Console(quiet=True), quiet=True)
-    with closing(index), plan.held(todo, workspaces):
-        journal = Journal(todo.folder(workspaces) / plan.LOG, todo.id)
-        batch = Batch(todo, work, AgentsThatNote(log), pool, workspaces, index, progress, journal)
-        return asyncio.run(batch.run(concurrency))
+    with closing(index):
+        agents = AgentsThatNote(log)
+        return asyncio.run(batch.carry_out(todo, work, agents, pool, workspaces, index, progress, concurrency))
 
 
 def in_a_process(scenario: Scenario, place: Path, on_step: Callable[[], None] = lambda: None) -> int:

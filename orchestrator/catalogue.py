@@ -28,6 +28,10 @@ class Catalogue:
     shipped: Path
     own: Path | None = None
 
+    def shipped_names(self) -> list[str]:
+        """Those that a person's own may not be called."""
+        return ops.names(self.shipped)
+
     def names(self) -> list[str]:
         """All ops, sorted. Raises UsageError for a name that is in both folders."""
         shipped, own = ops.names(self.shipped), [] if self.own is None else ops.names(self.own)

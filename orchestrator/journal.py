@@ -1,4 +1,4 @@
-"""The log of a batch: one JSON line an event, with the run, the op and the round that it belongs to.
+"""The log of a batch or a night: one JSON line an event, with the run, the op and the round that it belongs to.
 
 Owns the form of a line, and that no secret is in one. For machines and for looking up afterwards; the record of a run
 is not here but in its folder.
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from orchestrator.agents.keys import AnthropicKeys, OpenAIKeys
 from orchestrator.measured import Measured
+from orchestrator.nights.webhook import WebhookKey
 from orchestrator.records import Attempt, Judging, Reply, Run
 from orchestrator.tree import os_errors
 from orchestrator.watch import Silent
@@ -23,16 +24,17 @@ _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|ghp|gho|hf)[-_][A-Za-z0-9_-]{16,}|(?<=B
 class Journal:
     """Appends events to a file. A line is written at once, so that a kill loses none."""
 
-    def __init__(self, file: Path, batch: str) -> None:
+    def __init__(self, file: Path, **of: str) -> None:
+        """`of` names what is logged: a batch or a night, by its id."""
         self._file = file
-        self._batch = batch
+        self._of = of
         self._secrets = _secrets()
 
     def event(self, event: str, **facts: object) -> None:
         """One line."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         told = {name: redacted(fact, self._secrets) if isinstance(fact, str) else fact for name, fact in facts.items()}
-        line = json.dumps({"time": now, "event": event, "batch": self._batch} | told)
+        line = json.dumps({"time": now, "event": event, **self._of} | told)
         with os_errors(f"write {self._file}"), self._file.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
@@ -86,6 +88,6 @@ def redacted(text: str, known: tuple[str, ...]) -> str:
 
 
 def _secrets() -> tuple[str, ...]:
-    """The keys that this process may send to a provider."""
-    keys = (AnthropicKeys().api_key, OpenAIKeys().api_key)
+    """The keys that this process may send to a provider, and the address of a webhook."""
+    keys = (AnthropicKeys().api_key, OpenAIKeys().api_key, WebhookKey().webhook_url)
     return tuple(key.get_secret_value() for key in keys if key is not None and key.get_secret_value())

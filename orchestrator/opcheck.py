@@ -77,7 +77,9 @@ def lines(result: OpCheck) -> list[str]:
     if same := [one.name for one in result.decoys if one.fate is Fate.EQUIVALENT]:
         said.append(f"  not counted, equal to the reference on every case and on further ones: {', '.join(same)}")
     said += [
-        f"  not counted, {one.name}: {one.fate}: {one.detail}" for one in result.decoys if one.fate is Fate.DECLARED
+        f"  not counted, {one.name}: {one.fate}: {one.detail}"
+        for one in result.decoys
+        if one.fate in (Fate.DECLARED, Fate.UNMADE)
     ]
     return said
 

@@ -216,6 +216,7 @@ class OpSpec(_Strict):
     host_operations: tuple[str, ...] = ()
     equivalent_decoys: dict[str, str] = {}
     decision: dict[str, Any] = {}
+    entry_checks: bool = False  # the entry is to check what it assumes of its arguments; a kernel's report says if not
 
     @property
     def function(self) -> str:
@@ -225,7 +226,7 @@ class OpSpec(_Strict):
     @property
     def kernel_name(self) -> str:
         """Name of the one file that an attempt may change."""
-        return f"{self.name}_triton.py"
+        return kernel_name(self.name)
 
     @property
     def reference(self) -> str:
@@ -376,6 +377,11 @@ class Op:
         return self.spec.name
 
     @property
+    def like(self) -> dict[str, str]:
+        """Kernels of the project that the op is for, by file name: how its house writes them. Mostly none."""
+        return {path.name: path.read_text(encoding="utf-8") for path in sorted((self.folder / "like").glob("*.py"))}
+
+    @property
     def recorded(self) -> Path:
         """The folder of recorded replies; it need not exist."""
         return self.folder / "recorded"
@@ -398,6 +404,11 @@ class Op:
             for name in ("SPEC.md", "test_correctness.py", "bench.py")
         }
         return {name: text.encode() for name, text in {**rendered, "ref.py": self.reference}.items()}
+
+
+def kernel_name(op: str) -> str:
+    """Name of the file that holds a kernel of that op."""
+    return f"{op}_triton.py"
 
 
 def names(root: Path) -> list[str]:

@@ -99,7 +99,7 @@ def _with_costs(ledger: Ledger, outcome: Outcome) -> Outcome:
         outcome.run,
         outcome.decision,
         outcome.reason,
-        rounds=len(calls),
+        rounds=sum(bool(row["round"]) for row in calls),  # round 0 asks nobody
         tokens=_tokens(made),
         usd=_sum([row["cost_usd"] for row in made]),
         seconds=_number(runs[0]["seconds"]) if runs else 0.0,

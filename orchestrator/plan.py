@@ -67,15 +67,20 @@ Known = Callable[[], Sequence[str]]  # the ops there are, once those that are to
 Take = Callable[[str], Sequence[str]]  # the ops that an entry names: one, or those of a folder of problems
 
 
-def named(text: str, known: Known, take: Take) -> tuple[Wanted, ...]:
+def itself(entry: str) -> list[str]:
+    """What an entry names where no problem files are taken."""
+    return [entry]
+
+
+def named(text: str, known: Known, take: Take = itself, where: str = "--ops") -> tuple[Wanted, ...]:
     """Ops by commas, or all of them. Raises UsageError for names that no op has, and for one that comes twice."""
     if text.strip() == "all":
-        return _checked([Wanted(name) for name in known()], known(), "--ops")
+        return _checked([Wanted(name) for name in known()], known(), where)
     names = [name for entry in text.split(",") if entry.strip() for name in take(entry.strip())]
-    return _checked([Wanted(name) for name in names], known(), "--ops")
+    return _checked([Wanted(name) for name in names], known(), where)
 
 
-def read(file: Path, known: Known, take: Take) -> tuple[Wanted, ...]:
+def read(file: Path, known: Known, take: Take = itself) -> tuple[Wanted, ...]:
     """Ops from a YAML list of names, or of mappings with `op` and sections of settings. Raises UsageError."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -98,11 +103,12 @@ def new(wanted: Sequence[Wanted]) -> Plan:
 
 
 def keep(plan: Plan, workspaces: Path) -> None:
-    """Write the plan down, before anything of it is done."""
+    """Write the plan down, before anything of it is done; one that is written down never changes."""
     folder = plan.folder(workspaces)
     with os_errors(f"make {folder}"):
-        folder.mkdir(parents=True)
-    write_whole(folder / FILE, to_json(plan))
+        folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / FILE).exists():
+        write_whole(folder / FILE, to_json(plan))
 
 
 def newest(workspaces: Path) -> Plan:

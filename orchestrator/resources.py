@@ -25,13 +25,14 @@ def templates() -> Path:
     return _PACKAGE / "templates"
 
 
-def environment(folder: Path) -> Environment:
+def environment(folder: Path, *, html: bool = False) -> Environment:
     """How all our templates are rendered: an undefined name is an error, and blocks leave no blank lines.
 
-    Text from outside goes through one of the filters plain, code and cell.
+    Text from outside goes through one of the filters plain, code and cell; in HTML everything is escaped.
     """
     environment = Environment(
         loader=FileSystemLoader(folder),
+        autoescape=html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

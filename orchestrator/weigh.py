@@ -9,7 +9,7 @@ of the measurement or a cheat, and then there is no measurement.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from orchestrator.judge.timing import statistics
@@ -75,11 +75,11 @@ def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
     """What is decided by. ValueError where `fault` names one."""
     if (reason := fault(measured)) or (spread := noise(measured)) is None:
         raise ValueError(reason)
-    counting = _counting(measured)
-    every = [_row(shape, measured.launch_us) for shape in counting]
+    deciding = counting(measured)
+    every = [_row(shape, measured.launch_us) for shape in deciding]
     slowest = min(every, key=lambda row: row.speedup.middle)
     total = statistics.geomean_speedup(
-        [(shape.candidate.latencies_us, [one.latencies_us for one in _deciding(shape)]) for shape in counting]
+        [(shape.candidate.latencies_us, [one.latencies_us for one in _deciding(shape)]) for shape in deciding]
     )
     return Measurement(
         baseline=_named(every),
@@ -87,7 +87,7 @@ def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
         speedup_high=total.high,
         slowest_shape=slowest.name,
         slowest_speedup=slowest.speedup.middle,
-        roofline_share=min(1.0, _share(counting, every)),
+        roofline_share=min(1.0, _share(deciding, every)),
         noise=spread,
         rungs_left=rungs_left,
     )
@@ -95,19 +95,19 @@ def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
 
 def noise(measured: Measured) -> float | None:
     """The largest difference of a baseline to itself in another process, at a shape that counts; None if unknown."""
-    for shapes in (_counting(measured), measured.shapes):
+    for shapes in (counting(measured), measured.shapes):
         if apart := [abs(ratio - 1) for shape in shapes if (ratio := _against_itself(shape)) is not None]:
             return max(apart)
     return None
 
 
-def over_baseline(measured: Measured, name: str) -> Interval | None:
-    """The geometric mean over one baseline, of the shapes that count and have it."""
+def over_baseline(measured: Measured, name: str, among: Collection[str] | None = None) -> Interval | None:
+    """The geometric mean over one baseline, of the shapes that count and have it (of those, if some are named)."""
     pairs = [
         (shape.candidate.latencies_us, [one.latencies_us])
-        for shape in _counting(measured)
+        for shape in counting(measured)
         for one in shape.baselines
-        if one.name == name
+        if one.name == name and (among is None or shape.name in among)
     ]
     return statistics.geomean_speedup(pairs) if pairs else None
 
@@ -128,7 +128,7 @@ def _deciding(shape: ShapeTimings) -> tuple[Timing, ...]:
     return tuple(one for one in shape.baselines if one.name != BEST)
 
 
-def _counting(measured: Measured) -> list[ShapeTimings]:
+def counting(measured: Measured) -> list[ShapeTimings]:
     """The shapes that count; all of them where every one is bound by its launch."""
     deciding = [shape for shape in measured.shapes if not shape.curve]
     return [shape for shape in deciding if not _launch_bound(shape, measured.launch_us)] or deciding

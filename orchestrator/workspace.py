@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,12 +27,15 @@ from orchestrator.errors import WorkspaceError
 from orchestrator.text import printable
 from orchestrator.tree import lay_out, os_errors, remove_tree
 
+DECISION = "DECISION.md"  # beside the champion on main, and beside the best kernel on a run's branch
 LOCK_SECONDS = 120  # commits take milliseconds; longer means a stuck process
 
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*")
 _NOTHING = "0" * 40  # the old value of a ref that must not exist yet
 _MARK = "orchestrator.op"  # in the repository's own config: it is ours, and for this op
 _FILES = "Baseline-Files"  # trailer of a baseline commit: which names are the baseline
+_RUN = "Run"  # trailer of a merge: the run whose kernel it brought
+_DEMOTED = "Demoted"  # trailer of a demotion: the commit that had brought the champion
 _SETTINGS = {
     "core.hooksPath": "/dev/null",
     "core.autocrlf": "false",
@@ -51,6 +55,25 @@ def attempt_folder(files: Mapping[str, bytes]) -> Iterator[Path]:
         yield folder
     finally:
         remove_tree(folder)
+
+
+@dataclass(frozen=True)
+class Champion:
+    """The kernel on main, and what brought it there."""
+
+    commit: str  # on main
+    name: str
+    kernel: bytes
+    run: str  # '' where it was put there by hand
+
+
+@dataclass(frozen=True)
+class _Demotion:
+    """A commit that took a champion off main."""
+
+    commit: str
+    when: datetime
+    of: str  # the commit that had brought it
 
 
 @dataclass(frozen=True)
@@ -116,17 +139,55 @@ class Workspace:
         blob = self._entries(commit).get(name)
         return self._git("cat-file", "blob", blob) if blob else None
 
+    def champion(self, kernel_name: str) -> Champion | None:
+        """The kernel on main, or None."""
+        if not (main := self.tip("main")) or (kernel := self.read_at(kernel_name, main)) is None:
+            return None
+        layout = f"--format=%H %(trailers:key={_RUN},valueonly,separator=%x20)"
+        last = self._git("log", "-1", "--first-parent", layout, main, "--", kernel_name).decode()
+        commit, _, run = last.strip().partition(" ")
+        return Champion(commit, kernel_name, kernel, run)
+
+    def is_baseline(self, files: Mapping[str, bytes]) -> bool:
+        """Whether these files are the baseline that main stands on."""
+        main = self.tip("main")
+        baseline, names = self._last_baseline(main) if main else ("", ())
+        return bool(baseline) and self._read_all(baseline, names) == dict(files)
+
+    def demote(self, champion: Champion, subject: str, trailers: Mapping[str, str]) -> str:
+        """Takes the champion and its decision off main, by a commit that says why; history keeps them. Returns it.
+
+        One that was demoted already stays so; '' where it was replaced by another.
+        """
+        with self.locked():
+            now, main = self.champion(champion.name), self.tip("main")
+            if now is None or now.commit != champion.commit:
+                return next((one.commit for one in self._demotions() if one.of == champion.commit), "")
+            gone = (champion.name, DECISION)
+            rest = {name: blob for name, blob in self._entries(main).items() if name not in gone}
+            commit = self._commit(rest, _message(subject, {_DEMOTED: champion.commit, **trailers}), main)
+            self._move("main", commit, main)
+        return commit
+
+    def last_demotion(self) -> datetime | None:
+        """When a champion was demoted last, if ever one was."""
+        return next((one.when for one in self._demotions()), None)
+
+    def _demotions(self) -> Iterator[_Demotion]:
+        """The newest first."""
+        layout = f"--format=%H %ct %(trailers:key={_DEMOTED},valueonly,separator=%x20)"
+        lines = (
+            self._git("log", "--first-parent", layout, "main", "--").decode().splitlines() if self.tip("main") else ()
+        )
+        for words in map(str.split, lines):
+            if len(words) == 3:
+                yield _Demotion(words[0], datetime.fromtimestamp(int(words[1]), UTC), words[2])
+
     def tip(self, branch: str) -> str:
         """The commit a branch stands at, '' if there is no such branch."""
         ref = f"refs/heads/{branch}"
         lines = self._git("for-each-ref", "--format=%(objectname) %(refname)", ref).decode().splitlines()
         return next((line.split()[0] for line in lines if line.split()[1] == ref), "")
-
-    def last_change(self, name: str, branch: str = "main") -> str:
-        """The commit of the branch itself that last changed a file, '' where none has it: a merge, for a champion."""
-        if not self.tip(branch):
-            return ""
-        return self._git("log", "-1", "--first-parent", "--format=%H", branch, "--", name).decode().strip()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -256,7 +317,7 @@ class RunBranch:
         """Commits one more file (DECISION.md). Returns the commit."""
         return self._commit({name: data}, message)
 
-    def merge(self, commit_message: str, expected_main: str | None = None) -> str:
+    def merge(self, subject: str, expected_main: str | None = None) -> str:
         """Merges what the run changed into main, as a commit with two parents. Returns it.
 
         Refuses if the baseline on main is no longer the one this run was judged by, if main has moved from
@@ -277,7 +338,8 @@ class RunBranch:
             # Only what the run changed: another run may have put a newer champion beside it meanwhile.
             before, after = space._entries(self.baseline), space._entries(tip)
             changed = {name: blob for name, blob in after.items() if before.get(name) != blob}
-            commit = space._commit({**space._entries(main), **changed}, commit_message, main, tip)
+            message = _message(subject.strip(), {_RUN: self.name.removeprefix("run/")})
+            commit = space._commit({**space._entries(main), **changed}, message, main, tip)
             space._move("main", commit, main)
         return commit
 
@@ -309,7 +371,7 @@ def _check_name(name: str, kind: str) -> None:
 def _message(subject: str, trailers: Mapping[str, str]) -> str:
     """A commit message: one line, then git trailers, each on one line whatever its value holds."""
     lines = [f"{key}: {printable(value, 500)}".rstrip() for key, value in trailers.items()]
-    return "\n".join([printable(subject, 200), "", *lines]) + "\n"
+    return "\n".join([printable(subject, 600), "", *lines]) + "\n"
 
 
 def _git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:

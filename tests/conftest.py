@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import pytest_asyncio
@@ -19,6 +21,12 @@ from orchestrator.records import Job, Limits
 
 ZOO = Path(__file__).parent / "zoo"
 DEVICE = os.environ.get("ORCHESTRATOR_TEST_DEVICE", "cpu")  # gpu: the same tests on a GPU machine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def docs_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What runs write down of Triton's language does not land in the checkout."""
+    os.environ["ORCHESTRATOR_DOCS__FOLDER"] = str(tmp_path_factory.mktemp("docs"))
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +57,17 @@ async def judge(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Local
     executor = LocalExecutor(DEVICE, tmp_path_factory.mktemp("judge") / "judge.log")
     yield executor
     await executor.close()
+
+
+@pytest.fixture(scope="session")
+def kill_batches() -> ModuleType:
+    """The script, whose small batch several tests carry out."""
+    script = Path(__file__).parent.parent / "benchmarks" / "kill_batches.py"
+    spec = importlib.util.spec_from_file_location("kill_batches", script)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 MakeJob = Callable[..., Job]

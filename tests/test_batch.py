@@ -6,7 +6,6 @@ tests that start processes.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import multiprocessing
 import os
@@ -32,16 +31,6 @@ from tests.conftest import zoo_kernel
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "benchmarks" / "kill_batches.py"
 KNOWN = ("layernorm", "rmsnorm", "softmax")
-
-
-@pytest.fixture(scope="session")
-def kill_batches() -> ModuleType:
-    """The script, whose small batch the tests here carry out."""
-    spec = importlib.util.spec_from_file_location("kill_batches", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -214,7 +203,7 @@ def test_exit_codes() -> None:
 )
 def test_ops_that_cannot_be(text: str, said: str) -> None:
     with pytest.raises(UsageError) as raised:
-        plan.named(text, lambda: KNOWN, lambda entry: [entry])
+        plan.named(text, lambda: KNOWN)
     assert said in str(raised.value) and "\n" not in str(raised.value)
 
 
@@ -231,15 +220,15 @@ def test_ops_that_cannot_be(text: str, said: str) -> None:
 def test_ops_files_that_cannot_be(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "ops.yaml").write_text(text)
     with pytest.raises(UsageError) as raised:
-        plan.read(tmp_path / "ops.yaml", lambda: KNOWN, lambda entry: [entry])
+        plan.read(tmp_path / "ops.yaml", lambda: KNOWN)
     assert said in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_all_ops_and_a_file_with_settings(tmp_path: Path) -> None:
-    assert [one.op for one in plan.named("all", lambda: KNOWN, lambda entry: [entry])] == list(KNOWN)
+    assert [one.op for one in plan.named("all", lambda: KNOWN)] == list(KNOWN)
     (tmp_path / "ops.yaml").write_text("- rmsnorm\n- op: softmax\n  loop: {rounds: 2}\n")
     wanted = (plan.Wanted("rmsnorm"), plan.Wanted("softmax", {"loop": {"rounds": 2}}))
-    assert plan.read(tmp_path / "ops.yaml", lambda: KNOWN, lambda entry: [entry]) == wanted
+    assert plan.read(tmp_path / "ops.yaml", lambda: KNOWN) == wanted
 
 
 def _hold(todo: plan.Plan, workspaces: Path, ready: Any, done: Any) -> None:
@@ -269,7 +258,7 @@ def test_a_batch_that_is_worked_on_is_left_alone(tmp_path: Path) -> None:
 
 def test_no_secret_is_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of.no.known.form")
-    journal = Journal(tmp_path / "log.jsonl", "batch")
+    journal = Journal(tmp_path / "log.jsonl", batch="batch")
     said = 'HTTP 400: "of.no.known.form", sk-ant-0123456789abcdef0123, Authorization: Bearer xyz123'
     journal.event("op_ended", op="rmsnorm", reason=said)
     text = (tmp_path / "log.jsonl").read_text()

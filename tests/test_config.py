@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config
+from orchestrator import config, resources
+from orchestrator.cli import options
 from orchestrator.errors import UsageError
 
 
@@ -25,6 +26,14 @@ def test_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolved.loop.rounds == 7
     assert resolved.judge.limits.call_s == 7 and resolved.judge.limits.compile_s == 120
     assert "call_s: 7" in config.dump(resolved)
+
+
+def test_a_file_may_be_given_as_c(tmp_path: Path) -> None:
+    nightly = resources.shipped("configs") / "nightly.yaml"
+    settings = options.settings(None, [str(nightly), "budget.batch.rounds=7"], {})
+    assert settings.budget.batch.rounds == 7 and settings.budget.batch.wall_s and settings.measure.require_idle
+    with pytest.raises(UsageError, match="give one file of settings"):
+        options.settings(tmp_path / "other.yaml", [str(nightly)], {})
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from orchestrator import workspace
 from orchestrator.errors import WorkspaceError
-from orchestrator.workspace import Workspace, attempt_folder
+from orchestrator.workspace import Champion, Workspace, attempt_folder
 
 KERNEL = "rmsnorm_triton.py"
 FILES = {
@@ -115,6 +115,41 @@ def test_a_changed_spec_is_a_new_baseline_beside_the_champion(space: Workspace) 
     assert git(space, "log", "-1", "--format=%s", "main") == "baseline changed: SPEC.md"
     assert tree_of(space, "main") == {**CHANGED, KERNEL: b"champion", "DECISION.md": b"why"}
     assert space.read(KERNEL) == b"champion"
+
+
+def test_a_demoted_champion_leaves_main_and_stays_in_history(space: Workspace) -> None:
+    run = space.start_run(FILES, "r1")
+    run.commit_attempt(KERNEL, b"champion", "attempt 1", {})
+    run.commit_file("DECISION.md", b"why", "decision")
+    merged = run.merge("merge run/r1: fast")
+    champion = space.champion(KERNEL)
+    assert champion == Champion(merged, KERNEL, b"champion", "r1") and space.last_demotion() is None
+    space.start_run(CHANGED, "r2")  # another baseline beside it
+    assert space.champion(KERNEL) == champion and space.is_baseline(CHANGED) and not space.is_baseline(FILES)
+    demotion = space.demote(champion, "demoted: WRONG_VALUES", {"Status": "WRONG_VALUES"})
+    assert space.champion(KERNEL) is None and tree_of(space, "main") == CHANGED
+    assert git(space, "log", "-1", "--format=%(trailers:only)", "main").splitlines() == [
+        *(f"Demoted: {merged}", "Status: WRONG_VALUES"),
+    ]
+    assert tree_of(space, "main^")[KERNEL] == b"champion"
+    assert space.last_demotion() is not None
+    assert space.demote(champion, "again", {}) == demotion == git(space, "rev-parse", "main"), "once is enough"
+    assert run.merge_commit() == merged, "that it won once stays true"
+    better = space.start_run(CHANGED, "r3")
+    better.commit_attempt(KERNEL, b"better", "attempt 1", {})
+    better.merge("merge run/r3: faster")
+    assert space.demote(champion, "again", {}) == demotion, "another champion is not touched"
+    assert space.read(KERNEL) == b"better"
+
+
+def test_a_champion_put_there_by_hand_is_of_no_run(space: Workspace) -> None:
+    run = space.start_run(FILES, "r1")
+    run.commit_attempt(KERNEL, b"champion", "attempt 1", {})
+    run.merge("merge run/r1: fast")
+    entries = space._entries("main") | {KERNEL: space._blob(b"by hand")}
+    commit = space._commit(entries, "by hand\n", space.tip("main"))
+    space._move("main", commit, space.tip("main"))
+    assert space.champion(KERNEL) == Champion(commit, KERNEL, b"by hand", "")
 
 
 def test_a_file_dropped_from_the_baseline_leaves_main(space: Workspace) -> None:

@@ -53,7 +53,11 @@ class Context:
     computed: Mapping[str, Mapping[str, ast.expr]] = field(default_factory=dict)  # heuristics, by kernel
 
     def launches_of(self, kernel: str) -> list[Bound]:
-        """The launches of a kernel that are written with its name."""
+        """The launches of a kernel that are written with its name; none where two kernels have it: which is meant, the
+        order of running says.
+        """
+        if sum(one.name == kernel for one in self.flows) > 1:
+            return []
         return [one for one in self.launches if one.kernel.name == kernel]
 
     def extents(self, kernel: Flow, name: str) -> list[Extent]:

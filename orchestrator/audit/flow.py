@@ -57,6 +57,7 @@ class Operation:
     result: Value
     axis: int | None = None
     in_loop: bool = False
+    chosen: bool = False  # within an if over a constant of the launch: what else holds there, the launch knows
 
 
 @dataclass
@@ -110,6 +111,7 @@ class _Walker:
         self.meaning: dict[str, ast.expr] = {}
         self.guards = 0
         self.loops = 0
+        self.choices = 0
         self.depth = 0
         self.innermost = 0
         self.returned: list[list[Value]] = []
@@ -198,13 +200,16 @@ class _Walker:
 
     def branch(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         self.value(test)
+        chosen = any(isinstance(one, ast.Name) and one.id in self.found.constexprs for one in ast.walk(test))
         self.guards += 1
+        self.choices += chosen
         start = dict(self.names)
         self.block(body)
         after, self.names = self.names, dict(start)
         self.block(orelse)
         self.join(after)
         self.guards -= 1
+        self.choices -= chosen
 
     def join(self, other: Mapping[str, Value]) -> None:
         for name, value in other.items():
@@ -628,7 +633,9 @@ class _Walker:
         self, node: ast.expr, name: str, operands: tuple[Value, ...], result: Value, axis: int | None = None
     ) -> None:
         if not self.depth:
-            self.found.operations[node] = Operation(node, name, operands, result, axis, bool(self.loops))
+            self.found.operations[node] = Operation(
+                node, name, operands, result, axis, bool(self.loops), bool(self.choices)
+            )
 
 
 def _axis(name: str, arguments: list[ast.expr], keywords: dict[str, ast.expr]) -> int | None:

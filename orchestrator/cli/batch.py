@@ -87,21 +87,14 @@ def _plan(asked: Asked, workspaces: Path) -> Plan:
 async def _batch(
     asked: Asked, todo: Plan, work: list[Work], agents: Agents, workspaces: Path, progress: Progress
 ) -> tuple[Outcome, ...]:
-    from orchestrator import plan
-    from orchestrator.batch import Batch
+    from orchestrator import batch
     from orchestrator.executors import pool
-    from orchestrator.journal import Journal
     from orchestrator.ledger import Ledger
 
     index = Ledger(workspaces)
     judges = pool.local(asked.judges, work[0].settings.judge.device, workspaces)
     try:
-        if not asked.resume:
-            plan.keep(todo, workspaces)
-        with plan.held(todo, workspaces):
-            journal = Journal(todo.folder(workspaces) / plan.LOG, todo.id)
-            batch = Batch(todo, work, agents, judges, workspaces, index, progress, journal)
-            return await batch.run(asked.concurrency)
+        return await batch.carry_out(todo, work, agents, judges, workspaces, index, progress, asked.concurrency)
     finally:
         await judges.close()
         index.close()

@@ -43,12 +43,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print the run's record as JS
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
 Agent = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
+    typer.Option(metavar="NAME", help="Who writes: auto, anthropic, openai, command, inbox, recorded. [default: auto]"),
 ]
 Model = Annotated[str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")]
 Rounds = Annotated[int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")]
 Override = Annotated[
-    list[str] | None, typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2.")
+    list[str] | None,
+    typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2; or a file of them."),
 ]
 
 
@@ -70,13 +71,23 @@ def settings(
     given: dict[str, dict[str, Any]],
     own: dict[str, Any] | None = None,
 ) -> Settings:
-    """The settings of a command; `own` are those of one op of a batch, which outrank the rest."""
+    """The settings of a command; `own` are those of one op of a batch, which outrank the rest.
+
+    Raises:
+        UsageError: a setting cannot be, or there is more than one file of them.
+    """
     from orchestrator import config as configuration
+
+    files = [Path(text) for text in override or () if text.endswith((".yaml", ".yml")) and "=" not in text]
+    files += [config] if config is not None else []
+    if len(files) > 1:
+        raise UsageError(f"{' and '.join(map(str, files))}: give one file of settings, and single ones as -c KEY=VALUE")
+    single = tuple(text for text in override or () if Path(text) not in files)
 
     flags = {
         section: {key: value for key, value in values.items() if value is not None} for section, values in given.items()
     }
-    return configuration.load(config, tuple(override or ()), configuration.merged([flags, own or {}]))
+    return configuration.load(files[0] if files else None, single, configuration.merged([flags, own or {}]))
 
 
 def catalogue(ops_dir: Path | None) -> Catalogue:

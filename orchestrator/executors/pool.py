@@ -16,7 +16,7 @@ from pathlib import Path
 from orchestrator import gpu
 from orchestrator.executors import Executor
 from orchestrator.executors.local import LocalExecutor
-from orchestrator.measured import Measured, MeasureJob
+from orchestrator.measured import Measured, MeasureJob, SweepJob, Swept
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report
 
 
@@ -66,6 +66,11 @@ class Pool:
         """By the judge of a GPU on which nothing else runs meanwhile."""
         async with self._alone() as slot:
             return await slot.executor.measure(job, tell)
+
+    async def sweep(self, job: SweepJob, tell: Callable[[str], None]) -> Swept:
+        """As a measurement: alone on its GPU."""
+        async with self._alone() as slot:
+            return await slot.executor.sweep(job, tell)
 
     async def close(self) -> None:
         """End all judges."""

@@ -48,6 +48,7 @@ class Decoy:
     advice: str
     exact: bool = True
     parameter: str = ""  # of which it takes one value whatever is passed
+    authored: bool = False  # from the op's own decoys.py, and so to run on every case
 
 
 def made(op: OpCheckJob, reference: Function) -> list[Decoy]:
@@ -78,7 +79,7 @@ def own(source: str, path: str) -> list[Decoy]:
         if not function.__doc__:
             raise ValueError(f"{path}: the docstring of {name} must say which fault it stands for")
         about = " ".join(function.__doc__.split())
-        decoys.append(Decoy(name.replace("_", " "), about, function, _OWN, exact=False))
+        decoys.append(Decoy(name.replace("_", " "), about, function, _OWN, exact=False, authored=True))
     return decoys
 
 

@@ -42,6 +42,7 @@ class _Trial:
     case: str = ""
     status: Status | None = None
     detail: str = ""
+    raised: str = ""  # on a case whose inputs it changes into ones that the reference does not take
     nearest: float = -1  # to being rejected, of the cases on which it differs and was let through; 1 rejects
 
     @property
@@ -51,7 +52,9 @@ class _Trial:
 
     def result(self) -> DecoyResult:
         """Its fate, once all cases are through."""
-        fate = self.fate or (Fate.PASSED if self.case else Fate.EQUIVALENT)
+        fate = self.fate or (Fate.PASSED if self.case else Fate.UNMADE if self.raised else Fate.EQUIVALENT)
+        if fate is Fate.UNMADE:
+            return DecoyResult(self.decoy.name, self.decoy.about, fate, detail=self.raised)
         detail = f"{self.detail}: {self.decoy.advice}" if fate is Fate.PASSED else self.detail
         return DecoyResult(self.decoy.name, self.decoy.about, fate, self.case, self.status, detail)
 
@@ -196,6 +199,9 @@ class _Bench:
             except Exception as error:  # noqa: BLE001 - the author's code raises anything
                 if trial.decoy.function is self._reference:
                     raise OwnFilesFail(f"reference.py: {self._job.reference}", error, case.name) from error
+                if not trial.decoy.authored:
+                    trial.raised = f"the reference raises {type(error).__name__} on what it would be given"
+                    continue
                 trial.fate, trial.case = Fate.BROKEN, case.name
                 trial.detail = f"raised {type(error).__name__}: {error}: a decoy must return a result"
                 continue
@@ -209,7 +215,11 @@ class _Bench:
             return False
         for trial in trials:
             self._stand_in.decoy = trial.decoy
-            got, want = self._test.run(inputs, case.parameters)
+            try:
+                got, want = self._test.run(inputs, case.parameters)
+            except Exception as error:  # noqa: BLE001 - the author's reference, on inputs that a decoy changed
+                trial.raised = trial.raised or f"the reference raises {type(error).__name__} on what it would be given"
+                continue
             if not self._same(trial.decoy, got, want, inputs, case, exact):
                 trial.case, trial.detail = case.name, "equal on every listed case; not on this one, which is not listed"
         return True

@@ -24,7 +24,7 @@ from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
 from orchestrator.judge import large, scouts, testfile
 from orchestrator.judge.candidate import Candidate, CandidateFailed, Innocent
-from orchestrator.judge.checks.compiles import compiles
+from orchestrator.judge.checks.compiles import HOME, compiles
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.checks.global_state import global_state, unchanged
 from orchestrator.judge.checks.registry import call_checks, series_checks
@@ -34,12 +34,13 @@ from orchestrator.judge.compilation import Compiler
 from orchestrator.judge.heading import headed
 from orchestrator.judge.memory import Arena
 from orchestrator.judge.proxy import Proxy
-from orchestrator.records import CaseResult, Job, Judging, Report, SandboxPiece, Status
+from orchestrator.records import CaseResult, Compiled, Job, Judging, Report, SandboxPiece, Status
 
 _SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
 _SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
 _OTHER_SEED = 0x5EED
 _SCOUTED_ELEMENTS = 1 << 28
+_MOST_COMPILED = 150  # specializations that a report describes, a rule's own target's first
 
 
 @dataclass
@@ -54,6 +55,7 @@ class _Progress:
     cases: list[CaseResult] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    compiled: list[Compiled] = field(default_factory=list)
     buffers: list[Arena] = field(default_factory=list)  # of large cases
 
     @contextmanager
@@ -81,6 +83,7 @@ class _Progress:
             versions=self.judging.versions,
             seconds={name: round(value, 4) for name, value in self.seconds.items()},
             output=output,
+            compiled=tuple(sorted(self.compiled, key=lambda one: one.target != HOME)[:_MOST_COMPILED]),
             notes=(*((f"checks switched off: {', '.join(self.job.skip)}",) if self.job.skip else ()), *self.notes),
         )
 
@@ -125,7 +128,9 @@ def _judge(progress: _Progress, means: Means) -> Report:
         verdict = headed(progress.cases, progress.expected)
         if verdict[0] is Status.PASSED and means.compiler is not None and compiles.__name__ not in job.skip:
             with progress.timed("compile"):
-                compiles(means.compiler.compile(job, launched), progress.notes)
+                results = means.compiler.compile(job, launched)
+                progress.compiled = [one.compiled for one in results if one.compiled is not None]
+                compiles(results, progress.notes)
     except Innocent:
         raise
     except CandidateFailed as failed:

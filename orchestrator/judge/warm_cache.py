@@ -30,17 +30,22 @@ class WarmCache:
         self._folder = folder
         self._about = json.dumps(dict(about), sort_keys=True).encode()
 
-    def give(self, kernel: Path, cache: Path) -> None:
-        """Copy what is kept of this kernel file to where its process will look. Half a copy is only found by half."""
-        with suppress(OSError):
-            self._give(self._of(kernel), cache)
+    def give(self, kernel: Path, cache: Path) -> bool:
+        """Copy what is kept of this kernel file to where its process will look; whether there is anything.
 
-    def _give(self, kept: Path, cache: Path) -> None:
+        Half a copy is only found by half.
+        """
+        with suppress(OSError):
+            return self._give(self._of(kernel), cache)
+        return False
+
+    def _give(self, kept: Path, cache: Path) -> bool:
         if not kept.is_dir():
-            return
+            return False
         shutil.copytree(kept, cache, copy_function=shutil.copyfile)
         for group in cache.rglob(_GROUPS):
             group.write_bytes(group.read_bytes().replace(_HERE, os.fsencode(cache)))
+        return True
 
     def take(self, kernel: Path, cache: Path) -> None:
         """Keep what its processes, which have ended, left there. Links are not followed. A folder that cannot be

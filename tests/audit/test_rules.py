@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.audit.engine import audit, audit_bytes
+from orchestrator import ops, reply
+from orchestrator.audit.engine import audit, audit_bytes, established
 from orchestrator.audit.findings import Severity
 from orchestrator.audit.rules import RULES
 
@@ -19,6 +20,7 @@ HONEST = [
     ROOT / "orchestrator/redteam/corpus/honest",
     ROOT / "orchestrator/redteam/corpus/given/honest",
     ROOT / "tests/zoo/ops",
+    ROOT / "tests/zoo/policy/honest",
 ]
 
 
@@ -56,6 +58,24 @@ def test_no_grave_finding_in_honest_kernels(folder: Path) -> None:
     found = audit(folder)
     assert len(found.files) >= 6
     assert [(one.file, one.line, one.rule) for one in found.findings if one.severity is Severity.HIGH] == []
+
+
+def test_no_grave_finding_in_recorded_replies() -> None:
+    """A run that replays them must not end otherwise because of the audit."""
+    root = ROOT / "configs/ops"
+    names = [path.parent.parent.name for path in root.glob("*/recorded/*.md")]
+    assert len(names) >= 6
+    for name in set(names):
+        spec = ops.load(name, root).spec
+        for path in (root / name / "recorded").glob("*.md"):
+            kernel = reply.files(path.read_text(), spec.kernel_name, spec.function)[spec.kernel_name]
+            assert [one.rule for one in established(kernel, path.name) if one.severity is Severity.HIGH] == [], path
+
+
+def test_launches_of_two_kernels_of_one_name_are_held_against_neither() -> None:
+    """Which of them a launch means, the order of running says."""
+    found = audit(ROOT / "tests/zoo/interpreter/names.py")
+    assert [one.line for one in found.findings if one.severity is Severity.HIGH] == []
 
 
 def test_every_rule_says_why_and_how_to_repair() -> None:

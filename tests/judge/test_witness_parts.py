@@ -70,6 +70,17 @@ def test_compiled_launches(way: Way) -> None:
     ]
 
 
+def test_options_of_the_files_own_launches_can_be_forced() -> None:
+    witness = Launches(frozenset({__file__}))
+    witness.begin(Way.PLAIN, {"num_warps": 16})
+    assert witness.options_for(own, {"num_warps": 4, "BLOCK": 8}) == {"num_warps": 16, "BLOCK": 8}
+    assert witness.options_for(gc.collect, {"num_warps": 4}) == {"num_warps": 4}, "another file's launches stay"
+    witness.begin(Way.REWARPED)
+    assert witness.options_for(own, {"BLOCK": 8}) == {"BLOCK": 8, "num_warps": launches.OTHER_WARPS}
+    assert witness.options_for(own, {"num_warps": 4}) == {"num_warps": 4}, "a new beginning forces nothing"
+    witness.end()
+
+
 def test_triton_is_not_the_candidate_and_its_callbacks_are() -> None:
     from triton.runtime.autotuner import Heuristics
 

@@ -134,7 +134,7 @@ def divided_by_block(context: Context) -> Iterator[Hit]:
                 continue
             left = division.operands[0]
             if (left.plain_sum or left.sum_of_squares) and right.id in left.extents:
-                if right.id in left.short_of:
+                if right.id in left.short_of and not division.chosen:
                     yield Hit(division.node, f"the mask leaves lanes of {right.id} out, the divisor counts them")
                 else:
                     message = f"right only where the size is exactly {right.id}"
