@@ -99,6 +99,7 @@ class JudgeSettings(_Section):
     seed: int | None = None
     skip_checks: tuple[str, ...] = ()
     first_failure: bool = False
+    weak_ops: bool = False
     limits: Limits = Limits()
 
 

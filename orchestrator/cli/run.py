@@ -26,7 +26,8 @@ def register(app: typer.Typer) -> None:
 def run(
     context: typer.Context,
     op: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them.")
+        str | None,
+        typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them. Or kernelbench:FILE."),
     ] = None,
     ops: Annotated[
         str | None, typer.Option(metavar="NAMES", help="A batch: ops by commas, or all. Unattended, to the end.")
@@ -109,7 +110,7 @@ def run(
         "measure": {"require_idle": require_idle or None},
     }
     if op is None:
-        asked = batches.Asked(ops, ops_file, options.catalogue(ops_dir), resume, concurrency or 8, judges, quiet, json)
+        asked = batches.Asked(ops, ops_file, ops_dir, resume, concurrency or 8, judges, quiet, json)
         raise typer.Exit(
             batches.carry_out(asked, lambda own: options.settings(config, override, given, own), workspaces)
         )
