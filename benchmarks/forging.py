@@ -20,8 +20,8 @@ from pathlib import Path
 from orchestrator import config, ops, resources
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.judge.timing.statistics import median
-from orchestrator.measure import Rivals, job_of
 from orchestrator.measured import AUTOTUNED, COMPILED, Measured
+from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
 from orchestrator.records import Status
 from orchestrator.tree import lay_out
@@ -49,7 +49,7 @@ async def forge() -> bool:
         try:
             judging = await executor.start()
             print(f"{judging.device}; {', '.join(f'{k} {v}' for k, v in judging.versions.items())}", flush=True)
-            honest = await times(ZOO / "kernels" / "good.py", op, executor, root / "honest")
+            honest = await times(ZOO / "timing" / "honest" / "one_block.py", op, executor, root / "honest")
             print(f"honest: {honest.status}, {honest.message}", flush=True)
             held = honest.status is Status.PASSED
             for kernel in sorted((ZOO / "timing").glob("*.py")) if held else []:

@@ -43,7 +43,7 @@ sys.path.insert(0, str(ROOT))
 from orchestrator import batch, config, ledger, ops, plan, resources  # noqa: E402
 from orchestrator.agents import Agent, Request  # noqa: E402
 from orchestrator.batch import Agents, Work  # noqa: E402
-from orchestrator.config import AgentSettings  # noqa: E402
+from orchestrator.config import Settings  # noqa: E402
 from orchestrator.errors import UsageError  # noqa: E402
 from orchestrator.executors.pool import Pool, Slot  # noqa: E402
 from orchestrator.ops import Op  # noqa: E402
@@ -118,7 +118,7 @@ class AgentsThatNote(Agents):
         super().__init__(lambda text: None)
         self._log = log
 
-    def of(self, op: Op, settings: AgentSettings) -> Agent:
+    def of(self, op: Op, settings: Settings) -> Agent:
         return Asked(super().of(op, settings), self._log)
 
 

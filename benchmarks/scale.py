@@ -46,7 +46,7 @@ from rich.console import Console  # noqa: E402
 from orchestrator import batch, config, kept, ledger, ops, plan, resources  # noqa: E402
 from orchestrator.agents import Agent, Request  # noqa: E402
 from orchestrator.batch import Agents, Work  # noqa: E402
-from orchestrator.config import AgentSettings  # noqa: E402
+from orchestrator.config import Settings  # noqa: E402
 from orchestrator.executors.pool import Pool, Slot  # noqa: E402
 from orchestrator.measured import Measured, MeasureJob  # noqa: E402
 from orchestrator.ops import Op  # noqa: E402
@@ -149,7 +149,7 @@ class Models(Agents):
         super().__init__(lambda text: None)
         self._of = of
 
-    def of(self, op: Op, settings: AgentSettings) -> Agent:
+    def of(self, op: Op, settings: Settings) -> Agent:
         return Model(op, self._of[op.name])
 
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from orchestrator import kept
+from orchestrator import kept, verifying
 from orchestrator.agents import Agent, Request
+from orchestrator.agents.given import Given
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.config import Budget
 from orchestrator.errors import AgentUnusable, BudgetSpent, UsageError
+from orchestrator.ops import Op
 from orchestrator.records import Reply, Usage
+from orchestrator.tree import KERNEL_BYTES
 
 
 class Purse:
@@ -54,6 +57,22 @@ class Purse:
         self.usd += usage.cost_usd or 0.0
         self._untold |= {"tokens"} if None in counts else set()
         self._untold |= {"usd"} if usage.cost_usd is None else set()
+
+
+def begins_with(given: str | None, agent: Agent, op: Op) -> Agent:
+    """The agent, preceded by a person's kernel file where one is given; that is asked of nobody and costs nothing.
+
+    Raises UsageError for what is no file that can be read as text.
+    """
+    if given is None:
+        return agent
+    (file,) = verifying.read([given])
+    if file.sha256 is None:
+        raise UsageError(f"{file.name} is larger than the {KERNEL_BYTES} bytes of a kernel file")
+    try:
+        return Given(agent, file.data.decode(), op.spec.kernel_name)
+    except UnicodeDecodeError:
+        raise UsageError(f"{file.name} is not UTF-8 text; give a kernel file") from None
 
 
 class Asking:

@@ -1,4 +1,5 @@
-"""From a reply to a report: tree, guard, policy and signature, judge; each only if what came before found nothing.
+"""From a reply to a report: tree, guard, policy and signature, judge, audit; each only if what came before found
+nothing.
 
 Owns that order. What each step knows is its own; nothing here looks inside a kernel.
 """
@@ -11,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestrator import guard, policy, reply, signature, tree
+from orchestrator import entry_checks, guard, kept, policy, reply, signature, tree
+from orchestrator.audit import engine as audit
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor
@@ -46,16 +48,13 @@ async def judge_reply(
     A verdict that is kept there already, of a run that was killed, is the verdict.
     """
     kernel_name = op.spec.kernel_name
-    with attempt_folder(branch.files) as place:
-        written = tree.write_reply_files(place, reply.files(answer.text, kernel_name, op.spec.function))
-        touched = (*written, *guard.touched(branch.files, place, kernel_name))
-        kernel = tree.read_kernel(place, kernel_name)
-    if (kept := folder / REPORT).is_file():
-        return Judged(from_json(Report, kept.read_bytes()), kernel)
+    touched, kernel = _looked_at(answer, op, branch, folder)
+    if (known := folder / REPORT).is_file():
+        return Judged(from_json(Report, known.read_bytes()), kernel)
     if touched:
         report = Report.rejected(touched)
     elif kernel is None:
-        report = _no_code(kernel_name)
+        report = _no_kernel(kernel_name) if answer.in_tree else _no_code(kernel_name)
     else:
         report = await judge_kernel(kernel, op, branch.export, executor, settings, folder)
     if answer.truncated and not report.passed:
@@ -63,10 +62,24 @@ async def judge_reply(
     return Judged(report, kernel)
 
 
+def _looked_at(answer: Reply, op: Op, branch: RunBranch, folder: Path) -> tuple[tuple[Finding, ...], bytes | None]:
+    """What the guard finds in the tree that a reply comes to, and the kernel file in it."""
+    name = op.spec.kernel_name
+    if answer.in_tree:
+        place = folder / kept.TREE
+        return guard.touched(branch.files, place, name), tree.read_kernel(place, name)
+    with attempt_folder(branch.files) as place:
+        written = tree.write_reply_files(place, reply.files(answer.text, name, op.spec.function))
+        return (*written, *guard.touched(branch.files, place, name)), tree.read_kernel(place, name)
+
+
 async def judge_kernel(
     kernel: bytes, op: Op, export: Export, executor: Executor, settings: JudgeSettings, folder: Path
 ) -> Report:
-    """The verdict on a kernel file: what it may say, then what it does. `folder` is where the job folder is made."""
+    """The verdict on a kernel file: what it may say, what it does, then what known faults its source shows.
+
+    `folder` is where the job folder is made.
+    """
     spec = op.spec
     checked = policy.check(
         kernel,
@@ -76,11 +89,14 @@ async def judge_kernel(
         tensors=frozenset(spec.inputs),
     )
     misfit = signature.check(kernel, spec)
-    notes = tuple(printable(note, _QUOTED) for note in checked.notes)
+    unsaid = entry_checks.notes(kernel, spec) if spec.entry_checks else ()
+    notes = tuple(printable(note, _QUOTED) for note in (*checked.notes, *unsaid))
     if findings := (*checked.findings, *([misfit] if misfit else [])):
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     report = await run_kernel(kernel, op, export, executor, settings, folder)
-    return replace(report, notes=(*notes, *report.notes))
+    found = audit.established(kernel, spec.kernel_name, report.compiled) if report.passed else ()
+    every = tuple(dict.fromkeys((*notes, *report.notes)))  # of a remembered verdict they are there
+    return replace(report, notes=every, audit=found)
 
 
 async def run_kernel(
@@ -133,3 +149,7 @@ def _no_code(kernel: str) -> Report:
         f"the reply holds no code block with {kernel}",
         detail=f"Answer with the whole file in one fenced block that starts with ```python {kernel}",
     )
+
+
+def _no_kernel(kernel: str) -> Report:
+    return Report(Status.NO_CODE, f"there is no {kernel} in the tree", detail=f"Write the whole file {kernel}")

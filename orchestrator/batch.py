@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import opcheck, outcome, plan, tracing
+from orchestrator import accounts, opcheck, outcome, plan, tracing, tracking
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
+from orchestrator.agents.given import Nobody
 from orchestrator.agents.recorded import INDEX, RepliesExhausted
-from orchestrator.asking import Asking, Purse
+from orchestrator.asking import Asking, Purse, begins_with
 from orchestrator.config import AgentSettings, Budget, Settings
 from orchestrator.errors import AgentUnusable, OrchestratorError, UsageError
 from orchestrator.executors.pool import Pool
+from orchestrator.executors.remembering import remembering
 from orchestrator.journal import Journal, Noting
 from orchestrator.ledger import Entering, Ledger
 from orchestrator.loop import run_op
@@ -49,30 +51,37 @@ class Agents:
 
     def __init__(self, announce: Callable[[str], None]) -> None:
         self._announce = announce
-        self._made: dict[AgentSettings, Agent] = {}
+        self._made: dict[tuple[AgentSettings, bool], Agent] = {}
         self._replaying = False
 
-    def prepare(self, settings: AgentSettings) -> None:
+    def prepare(self, settings: Settings) -> None:
         """Raises UsageError where no agent can be made of the settings. One line says which it is."""
-        if settings.name == "recorded" and not self._replaying:
+        name, key = settings.agent.name, _key(settings)
+        if name == "recorded" and not self._replaying:
             self._replaying = True
             self._announce("agent recorded: replays the ops' recorded replies and calls no model (asked for)")
-        if settings.name != "recorded" and settings not in self._made:
-            self._made[settings], why = self._choose(settings, None)
+        if name != "recorded" and key not in self._made:
+            self._made[key], why = self._choose(settings, None)
             self._announce(why)
 
-    def of(self, op: Op, settings: AgentSettings) -> Agent:
+    def of(self, op: Op, settings: Settings) -> Agent:
         """The op's agent. Raises RepliesExhausted where replies are to be replayed and the op has none."""
-        if settings.name != "recorded":
+        if settings.agent.name != "recorded":
             self.prepare(settings)
-            return self._made[settings]
+            return self._made[_key(settings)]
         if not (op.recorded / INDEX).is_file():
             raise RepliesExhausted(f"no reply was recorded for {op.name} ({op.recorded} has no {INDEX})")
         return self._choose(settings, op.recorded)[0]
 
-    def _choose(self, settings: AgentSettings, recorded: Path | None) -> tuple[Agent, str]:
-        options = settings.patient_options()
-        return choose(settings.name, op_recorded=recorded, single_op=False, options=options, announce=self._announce)
+    def _choose(self, settings: Settings, recorded: Path | None) -> tuple[Agent, str]:
+        name = settings.agent.name
+        options = settings.agent.patient_options(require_sandbox=settings.judge.require_sandbox)
+        return choose(name, op_recorded=recorded, single_op=False, options=options, announce=self._announce)
+
+
+def _key(settings: Settings) -> tuple[AgentSettings, bool]:
+    """What an agent is made of."""
+    return settings.agent, settings.judge.require_sandbox
 
 
 def check(work: Iterable[Work], shared: Settings, agents: Agents, workspaces: Path) -> None:
@@ -85,10 +94,19 @@ def check(work: Iterable[Work], shared: Settings, agents: Agents, workspaces: Pa
         priced = settings.agent.name == "recorded" or settings.agent.prices is not None
         if not priced and (settings.budget.op.usd or settings.budget.batch.usd):
             raise UsageError(f"{name}: a budget in usd needs a table of prices: -c agent.prices=FILE")
-        agents.prepare(settings.agent)
+        agents.prepare(settings)
+        begins_with(settings.loop.given, Nobody(), one.op)
         tracing.watchers()
+        if settings.mlflow.log:
+            tracking.require()
         if (workspaces / f"{name}.git").exists():
             Workspace.open(workspaces, name)
+
+
+def estimated(work: Iterable[Work], index: Ledger) -> Iterable[str]:
+    """What is likely to be spent, before anything is; replayed replies cost nothing."""
+    paid = [one for one in work if one.settings.agent.name != "recorded"]
+    return accounts.estimated([accounts.estimate(index, one.op, one.settings) for one in paid])
 
 
 @dataclass(frozen=True)
@@ -174,15 +192,17 @@ class Batch:
 
     async def _run(self, work: Work) -> None:
         op, settings, run = work.op, work.settings, work.planned.run
-        agent = self._agents.of(op, settings.agent)
+        agent = self._agents.of(op, settings)
         if not (self._workspaces / "runs" / run / RUN).is_file():
             self._purse.check()  # an op that could not ask anything is not begun
             self._progress.doing(op.name, "its test is being checked")
             self._progress.say(await opcheck.require(op, self._pool, settings.judge))
-        asking = Asking(agent, (Purse("op", settings.budget.op), self._purse))
-        noting, showing = Noting(self._journal, op.name, run), Showing(self._progress, op.name)
-        watch = Several(Entering(self._ledger), noting, showing, *tracing.watchers())
-        await run_op(op, asking, self._pool, settings, self._workspaces, watch, run)
+        asking = begins_with(settings.loop.given, Asking(agent, (Purse("op", settings.budget.op), self._purse)), op)
+        watches = (Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
+        judges = remembering(self._pool, op, settings, self._workspaces)
+        with tracking.following(settings.mlflow, self._progress.say) as more:
+            watch = Several(*watches, *more, *tracing.watchers())
+            await run_op(op, asking, judges, settings, self._workspaces, watch, run)
 
     def _count(self, earlier: Outcome) -> None:
         """What an op cost that was over before this process began."""

@@ -24,6 +24,8 @@ from orchestrator.errors import UsageError
 from orchestrator.nights.due import Reason
 from orchestrator.records import Limits
 
+LAUNCH = "launch"  # the stage without a model
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,12 +41,21 @@ class LoopSettings(_Section):
     """How long to try."""
 
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
-    stages: Annotated[tuple[Literal["correct", "optimize", "tune"], ...], AfterValidator(_in_order)] = (
+    stages: Annotated[tuple[Literal["correct", "launch", "optimize", "tune"], ...], AfterValidator(_in_order)] = (
         "correct",
+        "launch",
         "optimize",
         "tune",
     )
     persist: bool = False
+    given: str | None = None
+    remember: bool = True
+
+    def rounds_of(self, stage: str) -> range:
+        """The rounds of a stage. Round 0 asks no model: a person's kernel before the first proposal, a launch sweep."""
+        if stage == LAUNCH:
+            return range(1)
+        return range(0 if self.given is not None and stage == self.stages[0] else 1, self.rounds + 1)
 
 
 class AgentSettings(_Section):
@@ -60,14 +71,23 @@ class AgentSettings(_Section):
     prices: Path | None = None
     inbox_timeout_s: float | None = None
     batch_wait_s: Annotated[float, Field(gt=0)] = 21600
+    command: Annotated[str | None, Field(min_length=1)] = None
+    preset: str | None = None
 
-    def options(self) -> AgentOptions:
+    @property
+    def in_tree(self) -> bool:
+        """Whether the agent works in a copy of the tree, in place of answering with words."""
+        return self.name == "command"
+
+    def options(self, *, require_sandbox: bool = False) -> AgentOptions:
         """What the agents' own module takes."""
-        return AgentOptions(**self.model_dump(exclude={"name", "batch_wait_s"}))
+        own = self.model_dump(exclude={"name", "batch_wait_s"})
+        return AgentOptions(**own, require_sandbox=require_sandbox)
 
-    def patient_options(self) -> AgentOptions:
+    def patient_options(self, *, require_sandbox: bool = False) -> AgentOptions:
         """The same in a batch, where an op waits until its provider is there again."""
-        return replace(self.options(), max_tries=sys.maxsize, wait_s=self.batch_wait_s)
+        own = self.options(require_sandbox=require_sandbox)
+        return replace(own, max_tries=sys.maxsize, wait_s=self.batch_wait_s)
 
 
 class JudgeSettings(_Section):
@@ -82,6 +102,7 @@ class JudgeSettings(_Section):
     seed: int | None = None
     skip_checks: tuple[str, ...] = ()
     first_failure: bool = False
+    weak_ops: bool = False
     limits: Limits = Limits()
 
 
@@ -90,8 +111,16 @@ class MeasureSettings(_Section):
 
     rounds: Annotated[int, Field(ge=4, le=1000)] = 24
     total_s: Annotated[float, Field(gt=0)] = 1500
+    sweep_s: Annotated[float, Field(gt=0)] = 240
     require_idle: bool = False
     without: tuple[str, ...] = ()
+
+
+class DocsSettings(_Section):
+    """Where what is known of Triton's language is kept."""
+
+    folder: Path = Path("docs/.triton_docs")
+    site: str = "https://triton-lang.org/main"
 
 
 class Budget(_Section):
@@ -121,6 +150,13 @@ class NightSettings(_Section):
     webhook: Literal["none", "json", "slack"] = "none"
 
 
+class MlflowSettings(_Section):
+    """Whether runs are also logged to MLflow, and under which experiment."""
+
+    log: bool = False
+    experiment: Annotated[str, Field(min_length=1)] = "triton-kernels"
+
+
 class Settings(BaseSettings):
     """One run's settings, resolved."""
 
@@ -132,9 +168,11 @@ class Settings(BaseSettings):
     agent: AgentSettings = AgentSettings()
     judge: JudgeSettings = JudgeSettings()
     measure: MeasureSettings = MeasureSettings()
+    docs: DocsSettings = DocsSettings()
     budget: BudgetSettings = BudgetSettings()
     decision: Thresholds = Thresholds()
     night: NightSettings = NightSettings()
+    mlflow: MlflowSettings = MlflowSettings()
 
 
 def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:
@@ -164,6 +202,14 @@ def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[
 def dump(settings: Settings) -> str:
     """The resolved settings as YAML, for a run's record."""
     return yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False)
+
+
+def kept(file: Path) -> Settings:
+    """The settings that `dump` wrote: all of them, so that nothing of today outranks them."""
+    try:
+        return Settings(**_read(file))
+    except ValidationError as error:
+        raise UsageError(f"{file} is of another version of this program: {_explained(error)}") from error
 
 
 def _override(text: str) -> dict[str, Any]:

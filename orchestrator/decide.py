@@ -9,7 +9,6 @@ interval, and only beyond the margin: the machine's own noise, or the floor wher
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.records import Decision, Measurement, Record, Status, Verdict
@@ -32,6 +31,21 @@ class Thresholds(Record):
             raise ValueError(f"roofline_share is a fraction above 0 and at most 1, not {self.roofline_share}")
 
 
+@dataclass(frozen=True)
+class Line:
+    """One line of the table, as one run fills it in."""
+
+    condition: str
+    decision: Decision
+    figures: str = ""  # what the condition was asked of, where a run has it
+    reason: str = ""  # of the decision, where the condition holds; "" where it does not
+
+    @property
+    def holds(self) -> bool:
+        """Whether the condition does."""
+        return bool(self.reason)
+
+
 def decide(
     last_status: Status | None,
     passed: bool,
@@ -42,35 +56,92 @@ def decide(
     rounds: int,
     rungs_done: tuple[str, ...] = (),
     persist: bool = False,
+    objection: str = "",
 ) -> Verdict:
-    """The decision of a run and why. Always answers.
+    """The decision of a run and why: the first line of the table that holds. Always answers.
 
-    passed says whether some attempt passed; last_status is the last attempt's, None if there was none. measurement
-    is the best passed attempt's and counts only if one passed. rungs_done names the stages tried so far; persist goes
-    on at parity as long as there are rungs.
+    passed says whether some attempt passed and was accepted; last_status is the last attempt's, None if there was none.
+    measurement is the best such attempt's and counts only if there is one. rungs_done names the stages tried so far;
+    persist goes on at parity as long as there are rungs. objection is what the audit establishes against the best
+    kernel, or against one that passed and was not accepted: with it nothing is merged.
     """
-    if not passed:
-        return _nothing_passed(last_status, rounds)
-    if measurement is None:
-        return Verdict(Decision.UNMEASURED, f"Correct, but not measured: {unmeasured_reason}.")
-    if not 0 <= measurement.noise < 1:  # NaN too: a margin of everything would let anything pass as not slower
-        reason = (
-            f"Correct, but not measured: noise of {measurement.noise:.0%} drowns any figure; find a quieter machine."
-        )
-        return Verdict(Decision.UNMEASURED, reason)
-    return _Weighed(measurement, thresholds, rungs_done, persist).verdict()
+    lines = table(
+        *(last_status, passed, measurement, thresholds),
+        unmeasured_reason=unmeasured_reason,
+        rounds=rounds,
+        rungs_done=rungs_done,
+        persist=persist,
+        objection=objection,
+    )
+    return next(Verdict(line.decision, line.reason) for line in lines if line.holds)
 
 
-def _nothing_passed(last_status: Status | None, rounds: int) -> Verdict:
+def table(
+    last_status: Status | None,
+    passed: bool,
+    measurement: Measurement | None,
+    thresholds: Thresholds,
+    *,
+    unmeasured_reason: str,
+    rounds: int,
+    rungs_done: tuple[str, ...] = (),
+    persist: bool = False,
+    objection: str = "",
+) -> tuple[Line, ...]:
+    """The whole table, filled in; it takes what `decide` takes."""
+    objected = f"Correct on every case, but not accepted: {objection}; a person looks." if objection else ""
+    refused, failed = ("", "") if passed or objected else _nothing_passed(last_status, rounds)
+    unmeasured = _unmeasured(measurement, unmeasured_reason) if passed else ""
+    weighed = None
+    if passed and not unmeasured and measurement is not None:
+        weighed = _Weighed(measurement, thresholds, rungs_done, persist)
+    asked = weighed.lines() if weighed else tuple(Line(condition, decision) for condition, decision in _WEIGHED)
+    last = str(last_status or "")
+    return (
+        Line("passed, but a known fault is established", Decision.ESCALATE, objection, "" if passed else objected),
+        Line("nothing passed, and the last was TAMPERED, FORBIDDEN or FALLBACK", Decision.REJECT, last, refused),
+        Line("nothing passed within the rounds", Decision.ESCALATE, last, failed),
+        Line("passed, and not measured", Decision.UNMEASURED, "", unmeasured),
+        _blocked(asked, objection),
+        *asked,
+    )
+
+
+# What a measurement is asked, in this order; the last one always holds.
+_WEIGHED = (
+    ("faster beyond the margin, and no shape slower beyond it", Decision.MERGE),
+    ("at the roofline, and shown not to be slower, at no shape", Decision.MERGE),
+    ("no stage left to try", Decision.ABANDON),
+    ("parity after the stages that could have changed it", Decision.ABANDON),
+    ("otherwise", Decision.REWORK),
+)
+
+
+def _blocked(asked: tuple[Line, ...], objection: str) -> Line:
+    """What would be merged, and is not, because the audit establishes a fault."""
+    merging = next((line for line in asked if line.holds and line.decision is Decision.MERGE), None)
+    reason = f"Not merged, because {objection}; a person looks. {merging.reason}" if merging and objection else ""
+    return Line("to be merged, but a known fault is established", Decision.ESCALATE, objection, reason)
+
+
+def _nothing_passed(last_status: Status | None, rounds: int) -> tuple[str, str]:
+    """Why it was refused, why a person is asked: one of them."""
     if last_status is None:
-        return Verdict(Decision.ESCALATE, "Nothing was attempted, so nothing passed; a person should look why.")
+        return "", "Nothing was attempted, so nothing passed; a person should look why."
     within = f"Nothing passed within {rounds} round{'' if rounds == 1 else 's'}"
     if last_status in _REFUSED:
-        return Verdict(Decision.REJECT, f"{within} and the last was refused as {last_status}.")
+        return f"{within} and the last was refused as {last_status}.", ""
     if last_status is Status.INFRASTRUCTURE:
-        return Verdict(Decision.ESCALATE, f"{within}, the last of which failed by a fault of ours.")
-    reason = f"{within}, the last ending in {last_status}: specification and implementation disagree; a person looks."
-    return Verdict(Decision.ESCALATE, reason)
+        return "", f"{within}, the last of which failed by a fault of ours."
+    return "", f"{within}, the last ending in {last_status}: specification and implementation disagree; a person looks."
+
+
+def _unmeasured(measurement: Measurement | None, reason: str) -> str:
+    if measurement is None:
+        return f"Correct, but not measured: {reason}."
+    if not 0 <= measurement.noise < 1:  # NaN too: a margin of everything would let anything pass as not slower
+        return f"Correct, but not measured: noise of {measurement.noise:.0%} drowns any figure; find a quieter machine."
+    return ""
 
 
 @dataclass(frozen=True)
@@ -114,17 +185,31 @@ class _Weighed:
         parity = not self.faster and not self.slower
         return parity and set(self.thresholds.parity_rungs) <= set(self.rungs_done)
 
-    def verdict(self) -> Verdict:
-        """The first row of the table that holds; the last one always does."""
-        exhausted = self.measurement.rungs_left <= 0
-        table: tuple[tuple[bool, Decision, Callable[[], str]], ...] = (
-            (self.faster and self.every_shape_holds, Decision.MERGE, self._why_faster),
-            (self.at_the_roofline and self.not_slower and self.every_shape_holds, Decision.MERGE, self._why_roofline),
-            (exhausted, Decision.ABANDON, self._why_abandon),
-            (self.settled and not self.persist, Decision.ABANDON, self._why_abandon),
-            (True, Decision.REWORK, self._why_rework),
+    def lines(self) -> tuple[Line, ...]:
+        """The lines of the table that a measurement is asked, filled in."""
+        m, above, below = self.measurement, 1 + self.margin, 1 - self.margin
+        low, slowest = (
+            f"at least {m.speedup_low:.3f} times",
+            f"slowest shape {m.slowest_speedup:.3f} (asked {below:.3f})",
         )
-        return next(Verdict(decision, why()) for holds, decision, why in table if holds)
+        roofline = f"{self._roofline} (asked {self.thresholds.roofline_share:.0%})"
+        parity = f"{m.speedup_low:.3f} to {m.speedup_high:.3f} times (parity: {below:.3f} to {above:.3f})"
+        exhausted = m.rungs_left <= 0
+        asked = (
+            (self.faster and self.every_shape_holds, f"{low} (asked {above:.3f}), {slowest}", self._why_faster()),
+            (
+                self.at_the_roofline and self.not_slower and self.every_shape_holds,
+                f"{roofline}, {low} (asked {below:.3f}), {slowest}",
+                self._why_roofline(),
+            ),
+            (exhausted, self._rungs, self._why_abandon()),
+            (self.settled and not self.persist, f"{parity}, {self._tried}", self._why_abandon()),
+            (True, "", self._why_rework()),
+        )
+        return tuple(
+            Line(condition, decision, figures, why if holds else "")
+            for (condition, decision), (holds, figures, why) in zip(_WEIGHED, asked, strict=True)
+        )
 
     @property
     def _figures(self) -> str:
@@ -143,6 +228,15 @@ class _Weighed:
     def _margin(self) -> str:
         return f"the margin of {self.margin:.1%}"
 
+    @property
+    def _rungs(self) -> str:
+        left = self.measurement.rungs_left
+        return f"{left} rung{'' if left == 1 else 's'} left to try"
+
+    @property
+    def _tried(self) -> str:
+        return f"after {', '.join(self.rungs_done) or 'the first stage only'}"
+
     def _why_faster(self) -> str:
         return f"Faster: {self._figures}, beyond {self._margin}, {self._slowest}{self._envelope()}."
 
@@ -151,13 +245,12 @@ class _Weighed:
         return f"As fast as the hardware allows: {share} and {self._figures}, {self._slowest}{self._envelope()}."
 
     def _why_rework(self) -> str:
-        left = self.measurement.rungs_left
-        rungs = f"{left} rung{'' if left == 1 else 's'} left to try"
-        return f"{self._state()}: {self._figures} at {self._roofline}, {self._slowest}; {rungs}."
+        return f"{self._state()}: {self._figures} at {self._roofline}, {self._slowest}; {self._rungs}."
 
     def _why_abandon(self) -> str:
-        tried = f"after {', '.join(self.rungs_done) or 'the first stage only'}"
-        return f"{self._state()} {tried}: {self._figures} at {self._roofline}, {self._slowest}; {self._would_pay()}."
+        return (
+            f"{self._state()} {self._tried}: {self._figures} at {self._roofline}, {self._slowest}; {self._would_pay()}."
+        )
 
     def _state(self) -> str:
         if self.faster:

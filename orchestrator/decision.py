@@ -5,14 +5,18 @@ Owns which facts the templates get and how figures read. Holds no wording of its
 
 from __future__ import annotations
 
-from orchestrator import resources, weigh
+from orchestrator import bottleneck, costs, launching, resources, weigh
 from orchestrator.judge.timing.statistics import Interval
-from orchestrator.measured import GpuState, Measured
+from orchestrator.measured import AS_WRITTEN, GpuState, Measured, Swept
 from orchestrator.ops import Op
 from orchestrator.records import Attempt, Judging, Run
 
+_WAYS = 8  # to launch, fastest first, that are shown
 
-def render(run: Run, op: Op, judging: Judging, best: Attempt | None, measured: Measured | None) -> str:
+
+def render(
+    run: Run, op: Op, judging: Judging, best: Attempt | None, measured: Measured | None, swept: Swept | None = None
+) -> str:
     """The decision of a run as Markdown. `measured` where the best kernel was timed, whatever that came to."""
     return _rendered(
         "DECISION.md.j2",
@@ -22,6 +26,8 @@ def render(run: Run, op: Op, judging: Judging, best: Attempt | None, measured: M
         best=best,
         rows=weigh.rows(measured) if measured else (),
         timings=timings(measured) if measured and measured.shapes else "",
+        sweep=sweep(swept),
+        cost=costs.told(run.cost),
     )
 
 
@@ -32,18 +38,41 @@ def timings(measured: Measured) -> str:
         measured=measured,
         rows=weigh.rows(measured),
         curve=weigh.curve(measured),
+        where=bottleneck.where_time_goes(measured),
         over={name: weigh.over_baseline(measured, name) for name in weigh.baselines(measured)},
         absent={name: why for shape in measured.shapes for name, why in shape.absent.items()},
     )
 
 
+def sweep(swept: Swept | None) -> str:
+    """A sweep of launch parameters as Markdown; "" where there was none, or nothing to go by."""
+    if swept is None or swept.fault:
+        return ""
+    every = launching.rows(swept)
+    shown = [row for row in every if row in every[:_WAYS] or row.way.launch == AS_WRITTEN]
+    failed = [way for way in swept.ways if way.failed]
+    return _rendered("sweep.md.j2", swept=swept, rows=shown, ways=len(every), failed=failed)
+
+
 def _rendered(template: str, **facts: object) -> str:
-    environment = resources.environment(resources.templates(), interval=_interval, gpu=_gpu)
+    folder = resources.templates()
+    environment = resources.environment(folder, interval=_interval, gpu=_gpu, known=_known, widths=_widths)
     return environment.get_template(template).render(**facts)
 
 
 def _interval(interval: Interval | None) -> str:
     return "" if interval is None else f"{interval.middle:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+
+
+def _known(figure: int | None) -> str:
+    return "?" if figure is None else str(figure)
+
+
+def _widths(counts: dict[int, int] | None) -> str:
+    """How many instructions of each width, widest first."""
+    if counts is None:
+        return "?"
+    return ", ".join(f"{bits} x {counts[bits]}" for bits in sorted(counts, reverse=True)) or "none"
 
 
 def _gpu(state: GpuState) -> str:

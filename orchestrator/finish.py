@@ -6,11 +6,11 @@ own; nothing here decides by other rules.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from orchestrator import past
 from orchestrator.attempt import judge_kernel, require_sandbox
 from orchestrator.config import Settings
 from orchestrator.errors import UsageError
@@ -42,20 +42,15 @@ class Ended:
 
 def find(run_id: str, workspaces: Path, load: Callable[[str], Op]) -> Ended:
     """The run of that id. Raises UsageError where there is none, none of it passed, or the op has changed since."""
-    folder = workspaces / "runs" / run_id
-    known = [path.parent.name for path in (workspaces / "runs").glob("*/run.json")]
-    if run_id not in known:
-        close = difflib.get_close_matches(run_id, known, n=1)
-        hint = f"did you mean {close[0]}" if close else f"there are {len(known)}; --workspaces DIR names another place"
-        raise UsageError(f"no run {printable(run_id)} in {workspaces / 'runs'}: {hint}")
-    run = from_json(Run, (folder / "run.json").read_bytes())
-    if run.best is None:
+    found = past.find(run_id, workspaces)
+    run = found.run
+    if not any(attempt.report.passed for attempt in run.attempts):
         raise UsageError(f"no attempt of {run.id} passed, so there is no kernel; start a new run")
     op = load(run.op)
     branch = Workspace.open(workspaces, run.op).open_run(run.id)
     if dict(branch.files) != op.workspace_files():
         raise UsageError(f"the op {run.op} has changed since {run.id}; start a new run")
-    return Ended(run, branch, op, folder)
+    return Ended(run, branch, op, found.folder)
 
 
 async def measure(ended: Ended, executor: Executor, settings: Settings, watch: Watch) -> Run:
@@ -66,6 +61,8 @@ async def measure(ended: Ended, executor: Executor, settings: Settings, watch: W
     run = ended.run
     if run.verdict is not None and run.verdict.decision is not Decision.UNMEASURED and not run.error:
         raise UsageError(f"{run.id} ended in {run.verdict.decision}; only a run that is UNMEASURED can be measured")
+    if run.best is None:
+        raise UsageError(f"no attempt of {run.id} was accepted, so there is nothing to measure; start a new run")
     judging = await executor.start()
     if judging.interpreted:
         raise UsageError(NOTHING_TO_MEASURE_ON)
@@ -85,18 +82,21 @@ async def measure(ended: Ended, executor: Executor, settings: Settings, watch: W
 
 
 def adopt(ended: Ended, reason: str, watch: Watch) -> Run:
-    """Merge the best kernel of a run because a person says so, and record that it was a person."""
+    """Merge the best kernel of a run, or the last that passed and was not accepted, because a person says so, and
+    record that it was a person.
+    """
     if not reason.strip():
         raise UsageError("--reason is empty: say why this kernel is adopted; it goes into DECISION.md")
-    run, best = ended.run, ended.run.attempts[ended.run.best - 1] if ended.run.best else None
-    assert best is not None
-    report = best.report
+    best = ended.run.best or [attempt.number for attempt in ended.run.attempts if attempt.report.passed][-1]
+    run, report = replace(ended.run, best=best), ended.run.attempts[best - 1].report
     judging = Judging(report.device, report.interpreted, report.versions, report.sandbox)
     recorder = Recorder.reopen(ended.folder, ended.branch, run, ended.op, judging, watch)
     recorder.recall(_last_measured(ended.folder))
     was = f"{run.verdict.decision}: {run.verdict.reason}" if run.verdict else "undecided"
     with recorder.recording():
         recorder.remark(f"Before a person adopted it, the decision was {was}")
+        if objection := recorder.objection():
+            recorder.remark(f"It was adopted although {objection}")
         conclude(recorder, Verdict(Decision.MERGE, f"Adopted by a person: {printable(reason.strip(), 300)}"))
     return recorder.run
 

@@ -14,6 +14,12 @@ from orchestrator.records import Record, Reply, Usage, from_json, to_json
 from orchestrator.tree import os_errors, write_whole
 
 PROMPT, REPLY, USAGE, AGAINST = "prompt.md", "reply.md", "usage.json", "against.json"
+TREE = "tree"  # what an agent left that worked in the tree; there until its attempt is recorded
+
+
+def folder(run: Path, number: int, stage: str, round_: int) -> Path:
+    """The folder of an attempt in its run's."""
+    return run / "attempts" / f"{number:02}-{stage}-{round_}"
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,8 @@ class Call(Usage):
 
     model: str = ""
     truncated: bool = False
+    agent: str = ""
+    in_tree: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,13 @@ class Against(Record):
 
 def call_of(reply: Reply) -> Call:
     """A reply without its words."""
-    return Call(**asdict(reply.usage), model=reply.model, truncated=reply.truncated)
+    return Call(
+        **asdict(reply.usage),
+        model=reply.model,
+        truncated=reply.truncated,
+        agent=reply.agent,
+        in_tree=reply.in_tree,
+    )
 
 
 def keep(reply: Reply, folder: Path) -> None:
@@ -54,7 +68,7 @@ def reply(folder: Path) -> Reply:
     with os_errors(f"read {folder / REPLY}"):
         text = (folder / REPLY).read_bytes().decode("utf-8", "surrogatepass")
     spent = {field.name: getattr(answered, field.name) for field in fields(Usage)}
-    return Reply(text, answered.model, Usage(**spent), answered.truncated)
+    return Reply(text, answered.model, Usage(**spent), answered.truncated, answered.agent, answered.in_tree)
 
 
 def call(folder: Path) -> Call:

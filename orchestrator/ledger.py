@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from orchestrator import kept
+from orchestrator import kept, past
 from orchestrator.errors import UsageError, WorkspaceError
-from orchestrator.measure import MEASURED
-from orchestrator.measure import kept as kept_measured
 from orchestrator.measured import Measured
-from orchestrator.recorder import ENVIRONMENT, MEASUREMENTS, RUN
+from orchestrator.recorder import ENVIRONMENT, RUN
 from orchestrator.records import Attempt, Judging, Reply, Run, from_json
-from orchestrator.watch import Silent
+from orchestrator.watch import Several, Silent, Watch
 from orchestrator.workspace import Workspace
 
 NAME = "ledger.sqlite"
@@ -63,6 +61,7 @@ _MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_op ON runs (op, started);
     """,
+    "ALTER TABLE runs ADD COLUMN gpu_s REAL",
 )
 VERSION = len(_MIGRATIONS)
 TABLES = ("runs", "environments", "model_calls", "attempts", "verdicts", "measurements", "decisions")
@@ -107,15 +106,16 @@ class Ledger:
         with _sqlite_errors(self.path):
             self._base.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
 
-    def rows(self, table: str, runs: Collection[str] | None = None) -> list[Row]:
-        """All rows, or those of some runs, in the order of their keys."""
+    def rows(self, table: str, runs: str | Collection[str] | None = None) -> list[Row]:
+        """All rows, or those of a run or of several, in the order of their keys."""
         assert table in TABLES
         where = "" if runs is None else "WHERE run IN (SELECT value FROM json_each(?))"
-        values = () if runs is None else (json.dumps(list(runs)),)
+        names = [runs] if isinstance(runs, str) else list(runs or ())
+        values = () if runs is None else (json.dumps(names),)
         with _sqlite_errors(self.path):
             found = self._base.execute(f"SELECT * FROM {table} {where} ORDER BY 1, 2", values)
-            names = [column[0] for column in found.description]
-            return [dict(zip(names, values, strict=True)) for values in found]
+            columns = [column[0] for column in found.description]
+            return [dict(zip(columns, values, strict=True)) for values in found]
 
     def newest(self) -> dict[str, Newest]:
         """The newest run of each op."""
@@ -165,6 +165,16 @@ class Ledger:
 
     def _version(self) -> int:
         return int(self._base.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextmanager
+def entered(workspaces: Path, watch: Watch) -> Iterator[Watch]:
+    """The watcher, and beside it the one that enters the run into the ledger."""
+    index = Ledger(workspaces)
+    try:
+        yield Several(Entering(index), watch)
+    finally:
+        index.close()
 
 
 class Entering(Silent):
@@ -268,24 +278,17 @@ def rows_of(folder: Path) -> Iterator[tuple[str, Row]]:
     for attempt in run.attempts:
         yield "attempts", attempt_row(run.id, attempt)
         yield "verdicts", verdict_row(run.id, attempt)
-    yield from _measurement_rows(run.id, folder)
+    for timed in past.Past(run, folder).measurements():
+        yield "measurements", measurement_row(run.id, timed.number, timed.attempt, timed.measured)
     if run.verdict is not None:
         branch = Workspace.open(folder.parent.parent, run.op).open_run(run.id)
         yield "decisions", decision_row(run, branch.merge_commit())
 
 
-def _measurement_rows(run: str, folder: Path) -> Iterable[tuple[str, Row]]:
-    for place in sorted((folder / MEASUREMENTS).glob(f"*/{MEASURED}")):
-        if (place.parent / kept.AGAINST).is_file():
-            attempt = kept.against(place.parent).attempt
-            row = measurement_row(run, int(place.parent.name), attempt, kept_measured(place.parent))
-            yield "measurements", row
-
-
 def run_row(run: Run) -> Row:
     """A row of `runs`."""
     names = ("op", "branch", "baseline", "started", "agent", "best", "error", "seconds")
-    return {"run": run.id} | {name: getattr(run, name) for name in names}
+    return {"run": run.id} | {name: getattr(run, name) for name in names} | {"gpu_s": run.cost.gpu_s}
 
 
 def environment_row(run: str, judging: Judging) -> Row:

@@ -10,13 +10,15 @@ from pathlib import Path
 from orchestrator.agents import Agent, Request
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.attempt import judge_reply, require_sandbox
-from orchestrator.config import Settings
+from orchestrator.config import LAUNCH, Settings
+from orchestrator.docs import cache as docs
 from orchestrator.errors import BudgetSpent
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
 from orchestrator.recorder import Recorder
-from orchestrator.records import Decision, Judging, Run
+from orchestrator.records import Decision, Run
+from orchestrator.relaunch import relaunch
 from orchestrator.settle import conclude, weighed
 from orchestrator.watch import Watch
 
@@ -36,13 +38,15 @@ async def run_op(
     Raises OrchestratorError when our own machinery fails or the settings cannot work; the record says so too.
     """
     judging = await executor.start()
+    guide = docs.ready(judging.versions["triton"], settings.docs.folder)
     if settings.judge.require_sandbox:
         require_sandbox(judging)
     recorder = Recorder.open(op, agent.name, settings, workspaces, judging, watch, run_id)
+    prompts = Prompts(op, judging, settings.loop.rounds, guide, in_tree=settings.agent.in_tree)
     with recorder.recording():
         for rung, stage in enumerate(settings.loop.stages, 1):
             try:
-                await _stage(stage, op, agent, executor, settings, recorder, judging)
+                await _stage(stage, prompts, op, agent, executor, settings, recorder)
             except (RepliesExhausted, BudgetSpent) as exhausted:
                 if recorder.run.best is None:
                     raise
@@ -56,20 +60,27 @@ async def run_op(
 
 
 async def _stage(
-    stage: str, op: Op, agent: Agent, executor: Executor, settings: Settings, recorder: Recorder, judging: Judging
+    stage: str, prompts: Prompts, op: Op, agent: Agent, executor: Executor, settings: Settings, recorder: Recorder
 ) -> None:
     """Up to `rounds` proposals; each failing one goes back to the model with its whole report.
 
-    The first stage begins from the specification, a later one from the best kernel and what was measured of it.
+    The first stage begins from the specification, and before it from a person's kernel where there is one; a later one
+    from the best kernel and what was measured of it. The rung without a model proposes once, if at all.
     """
-    prompts = Prompts(op, judging, settings.loop.rounds)
-    prompt = prompts.generate() if recorder.run.best is None else prompts.improve(stage, *recorder.so_far())
-    for round_ in range(1, settings.loop.rounds + 1):
+    if stage == LAUNCH:
+        sweeper = await relaunch(op, executor, settings, recorder)
+        if sweeper is None:
+            return
+        agent = sweeper
+    tried = recorder.tried() if settings.loop.remember else ()
+    first = recorder.run.best is None
+    prompt = prompts.generate(tried) if first else prompts.improve(stage, tried, *recorder.so_far())
+    for round_ in settings.loop.rounds_of(stage):
         folder = recorder.asked(prompt, stage, round_)
-        reply = await agent.propose(Request(prompt, stage, round_, folder))
+        reply = await agent.propose(Request(prompt, stage, round_, folder, recorder.begins_with(round_)))
         recorder.answered(reply, folder)
         judged = await judge_reply(reply, op, recorder.branch, executor, settings.judge, folder)
         recorder.judged(stage, round_, reply, judged, folder)
-        if judged.report.passed:
+        if judged.report.accepted:
             return
         prompt = prompts.repair(prompt, reply, judged.report, round_)

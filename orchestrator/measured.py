@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from orchestrator.records import Limits, Parameter, Record, SandboxPiece, Status
+from orchestrator.records import Compiled, Limits, Parameter, Record, SandboxPiece, Status
 
 CANDIDATE, CHAMPION, BEST = "candidate", "champion", "the best kernel so far"
 REFERENCE, COMPILED, AUTOTUNED = "eager reference", "torch.compile", "torch.compile, max-autotune"
@@ -54,6 +54,66 @@ class MeasureJob(Record):
     require_idle: bool = False
     seed: int | None = None  # None: a fresh one
     limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Launch(Record):
+    """Options with which a kernel's launches are made; None leaves one as the file has it."""
+
+    num_warps: int | None = None
+    num_stages: int | None = None
+
+    @property
+    def options(self) -> dict[str, int]:
+        """Those that are not left as they are."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.options.items()) or "as written"
+
+
+AS_WRITTEN = Launch()
+
+
+@dataclass(frozen=True)
+class SweepJob(Record):
+    """A passed kernel whose launches are to be timed in several ways. Of `kernel` the curve and rivals do not count."""
+
+    kernel: MeasureJob
+    launches: tuple[Launch, ...]  # beside AS_WRITTEN
+    total_s: float
+
+
+@dataclass(frozen=True)
+class LaunchTimings(Record):
+    """One way to launch, at each shape that was timed."""
+
+    launch: Launch
+    latencies_us: tuple[float, ...]  # in the order of Swept.shapes; none where it failed
+    failed: str = ""  # why it cannot be launched so
+    compiled: tuple[Compiled, ...] = ()  # by the candidate's own process
+
+
+@dataclass(frozen=True)
+class Swept(Record):
+    """What other launch parameters would do to a kernel, by the account of its own process: what wins is measured.
+
+    The first of `ways` is AS_WRITTEN.
+    """
+
+    nonce: str
+    shapes: tuple[str, ...] = ()
+    ways: tuple[LaunchTimings, ...] = ()
+    expected_shapes: int = 0  # fewer were timed where the time ran out
+    fault: str = ""  # why there is nothing to go by
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.fault and not (self.ways and self.ways[0].launch == AS_WRITTEN and self.shapes):
+            raise ValueError("a sweep without the kernel as it is written tells nothing")
+        if any(len(way.latencies_us) != (0 if way.failed else len(self.shapes)) for way in self.ways):
+            raise ValueError("every way that works needs a time at each shape")
 
 
 @dataclass(frozen=True)
@@ -129,6 +189,7 @@ class Measured(Record):
     before: GpuState | None = None
     after: GpuState | None = None
     warnings: tuple[str, ...] = ()
+    compiled: tuple[Compiled, ...] = ()  # what became of the kernel, by the account of its own process
     generated: dict[str, str] = field(default_factory=dict)  # torch.compile's code, by file name
     versions: dict[str, str] = field(default_factory=dict)
     sandbox: tuple[SandboxPiece, ...] = ()  # of the candidate's process

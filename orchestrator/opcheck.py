@@ -15,7 +15,10 @@ from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.ops import VALUES, Op
 from orchestrator.records import DecoyResult, Fate, OpCheck, OpCheckJob
+from orchestrator.text import printable
 from orchestrator.tree import lay_out
+
+_DETAIL = 800  # characters of what became of a decoy
 
 
 async def check(op: Op, executor: Executor, *, quick: bool | None = None) -> OpCheck:
@@ -28,9 +31,17 @@ async def check(op: Op, executor: Executor, *, quick: bool | None = None) -> OpC
 
 
 async def require(op: Op, executor: Executor, settings: JudgeSettings) -> str:
-    """The score, in one line, before a run. Raises UsageError unless every decoy of the op is rejected."""
+    """The score, in one line, before a run.
+
+    Raises UsageError unless a person has approved the op and every decoy of it is rejected; with `weak_ops` one that is
+    let through is said and borne.
+    """
+    if not op.spec.approved:
+        written = f"{op.folder / 'op.yaml'}: approved is false, so no run starts on {op.name}"
+        raise UsageError(f"{written}; read op.yaml and reference.py, mend them, then set approved: true")
     result = await check(op, executor, quick=settings.quick)
-    if not result.passed:
+    comparable = all(one.fate is not Fate.BROKEN for one in result.decoys)
+    if not result.passed and not (settings.weak_ops and comparable):
         raise UsageError(f"{headline(result)}; `python -m orchestrator ops check {op.name}` says what to do")
     return headline(result)
 
@@ -53,6 +64,7 @@ def _job(op: Op, folder: Path, quick: bool | None) -> OpCheckJob:
         parameters=spec.parameters,
         values=VALUES,
         equivalent=spec.equivalent_decoys,
+        confined=not spec.approved,
         quick=quick,
     )
 
@@ -65,7 +77,9 @@ def lines(result: OpCheck) -> list[str]:
     if same := [one.name for one in result.decoys if one.fate is Fate.EQUIVALENT]:
         said.append(f"  not counted, equal to the reference on every case and on further ones: {', '.join(same)}")
     said += [
-        f"  not counted, {one.name}: {one.fate}: {one.detail}" for one in result.decoys if one.fate is Fate.DECLARED
+        f"  not counted, {one.name}: {one.fate}: {one.detail}"
+        for one in result.decoys
+        if one.fate in (Fate.DECLARED, Fate.UNMADE)
     ]
     return said
 
@@ -79,11 +93,13 @@ def headline(result: OpCheck) -> str:
     """The score, and the decoys for which the op is refused."""
     score = f"{result.op}: {result.rejected} of {len(result.counted)} decoys rejected in {result.seconds:.1f} s"
     failed = [one.name for one in result.counted if one.fate is not Fate.REJECTED]
+    if len(failed) == 1 == len(result.decoys):
+        return f"{result.op}: refused: {_how(result.counted[0])}"
     return f"{score} ({result.device})" + (f"; refused for {', '.join(failed)}" if failed else "")
 
 
 def _how(one: DecoyResult) -> str:
     if one.fate is Fate.REJECTED:
-        return f"{one.status} by {one.case}: {one.detail}"
+        return f"{one.status} by {one.case}: {printable(one.detail, _DETAIL)}"
     where = f" on {one.case}" if one.case else ""
-    return f"{str(one.fate).upper()}{where}: {one.detail} [{one.about}]"
+    return f"{str(one.fate).upper()}{where}: {printable(one.detail, _DETAIL)} [{one.about}]"

@@ -10,6 +10,7 @@ import ast
 import builtins
 import difflib
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -21,6 +22,7 @@ from orchestrator import resources
 from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 from orchestrator.records import Parameter
+from orchestrator.text import printable
 
 # float64 for ops whose gradients are to be exact: there a kernel that computes in float32 is refused.
 Dtype = Literal["float32", "float16", "bfloat16", "float64"]
@@ -42,11 +44,23 @@ Values = Literal[
     "sliced",
     "transposed",
 ]
+# Pages of prompts/references, which a prompt quotes.
+Tag = Literal[
+    "masking",
+    "logsumexp",
+    "online_softmax",
+    "semiring",
+    "ring_buffer",
+    "tiles",
+    "split_reduction",
+    "persistent",
+]
 VALUES: tuple[str, ...] = get_args(Values)
 _LAYOUTS = {"sliced", "transposed"}
 Size = Annotated[int, Field(ge=0)]  # 0: an empty input, for which an empty result is to come back
 Positive = Annotated[int, Field(gt=0)]
 Expression = Annotated[str, Field(min_length=1)]
+NAME = r"[a-z][a-z0-9_]*"  # of an op, and so of its folder, its files and functions
 
 
 class _Strict(BaseModel):
@@ -129,6 +143,18 @@ class Holdout(_Strict):
     always: tuple[tuple[Size, ...], ...] = ()
 
 
+class Large(_Strict):
+    """A case whose offsets pass 2^31 elements, for a GPU and the full sweep.
+
+    The reference of all of it would not fit: it is computed for a part of `along` at a time, a dim along which the
+    results do not depend on each other.
+    """
+
+    shape: tuple[Positive, ...]
+    dtype: Dtype
+    along: str
+
+
 class Sweep(_Strict):
     """Every shape with every dtype and scale; `quick` bounds the dims of the subset for machines without a GPU."""
 
@@ -138,6 +164,7 @@ class Sweep(_Strict):
     quick: dict[str, Positive]
     telling: Telling | None = None
     holdout: Holdout = Holdout()
+    large: Large | None = None
 
 
 class Call(_Strict):
@@ -171,8 +198,10 @@ class Bench(_Strict):
 class OpSpec(_Strict):
     """op.yaml, checked."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    name: Annotated[str, Field(pattern=f"^{NAME}$")]
     title: str
+    tags: tuple[Tag, ...] = ()  # patterns that whoever writes the kernel is shown
+    approved: bool = True  # false: a draft, on which no run starts until a person has read it
     entry: str
     dims: tuple[str, ...]
     inputs: dict[str, Input]
@@ -187,6 +216,7 @@ class OpSpec(_Strict):
     host_operations: tuple[str, ...] = ()
     equivalent_decoys: dict[str, str] = {}
     decision: dict[str, Any] = {}
+    entry_checks: bool = False  # the entry is to check what it assumes of its arguments; a kernel's report says if not
 
     @property
     def function(self) -> str:
@@ -196,7 +226,7 @@ class OpSpec(_Strict):
     @property
     def kernel_name(self) -> str:
         """Name of the one file that an attempt may change."""
-        return f"{self.name}_triton.py"
+        return kernel_name(self.name)
 
     @property
     def reference(self) -> str:
@@ -219,10 +249,11 @@ class OpSpec(_Strict):
                 raise ValueError(f"{name} uses {sorted(unknown)}; dims are {list(self.dims)}")
         told = self.sweep.telling
         telling = [told.shape, *told.elsewhere.values()] if told else []
+        large = [self.sweep.large.shape] if self.sweep.large else []
         curve = self.bench.curve.shapes if self.bench.curve else ()
         if all(math.log2(shape[-1]).is_integer() for shape in self.bench.shapes):
             raise ValueError("bench.shapes: none has a last dim that is no power of two; one must")
-        for shape in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *self.bench.shapes, *curve):
+        for shape in (*self.sweep.shapes, *self.sweep.holdout.always, *telling, *large, *self.bench.shapes, *curve):
             if len(shape) != len(self.dims):
                 raise ValueError(f"shape {list(shape)} does not have the {len(self.dims)} dims {list(self.dims)}")
         return self
@@ -259,6 +290,20 @@ class OpSpec(_Strict):
                 raise ValueError(f"outputs.{name}: in place of {output.in_place!r}, which may not be strided then")
             if output.in_place is not None and self.inputs[output.in_place].shape != output.shape:
                 raise ValueError(f"outputs.{name}: in place of {output.in_place!r}, whose shape is another one")
+        return self
+
+    @model_validator(mode="after")
+    def _large_can_be_parted(self) -> OpSpec:
+        large = self.sweep.large
+        if large is None:
+            return self
+        if large.dtype not in self.sweep.dtypes:
+            raise ValueError(f"sweep.large.dtype: {large.dtype} is none of sweep.dtypes")
+        parted = [one for one in self.inputs.values() if large.along in one.shape]
+        if not parted or any(large.along not in one.shape for one in self.outputs.values()) or self.in_place:
+            raise ValueError(
+                f"sweep.large.along: an input and each output must have the axis {large.along}, none in place"
+            )
         return self
 
     @model_validator(mode="after")
@@ -332,6 +377,11 @@ class Op:
         return self.spec.name
 
     @property
+    def like(self) -> dict[str, str]:
+        """Kernels of the project that the op is for, by file name: how its house writes them. Mostly none."""
+        return {path.name: path.read_text(encoding="utf-8") for path in sorted((self.folder / "like").glob("*.py"))}
+
+    @property
     def recorded(self) -> Path:
         """The folder of recorded replies; it need not exist."""
         return self.folder / "recorded"
@@ -356,19 +406,28 @@ class Op:
         return {name: text.encode() for name, text in {**rendered, "ref.py": self.reference}.items()}
 
 
+def kernel_name(op: str) -> str:
+    """Name of the file that holds a kernel of that op."""
+    return f"{op}_triton.py"
+
+
 def names(root: Path) -> list[str]:
     """All ops below `root`, sorted."""
-    return sorted(path.parent.name for path in root.glob("*/op.yaml"))
+    return sorted(path.parent.name for path in root.glob("[!.]*/op.yaml"))
+
+
+def unknown(name: str, known: Sequence[str], where: str) -> UsageError:
+    """What to say of a name that no op has."""
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return UsageError(f"no op {printable(repr(name))} in {where}: {hint}known ops are {', '.join(known) or 'none'}")
 
 
 def load(name: str, root: Path) -> Op:
     """The op `name` below `root`. Raises UsageError when it is not there or its folder is wrong."""
     folder = root / name
     if not (folder / "op.yaml").is_file() or "/" in name:
-        known = names(root)
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"no op {name!r} in {root}: {hint}known ops are {', '.join(known) or 'none'}")
+        raise unknown(name, names(root), str(root))
     spec = _read_spec(folder / "op.yaml")
     if spec.name != name:
         raise UsageError(f"{folder / 'op.yaml'}: name is {spec.name!r}, but the folder is {name!r}; they must agree")

@@ -5,6 +5,7 @@ Owns the words for an op that has no decision, the row of the table at the end, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +15,11 @@ from orchestrator.errors import BudgetSpent, InfrastructureError, OrchestratorEr
 from orchestrator.ledger import Ledger, Row
 from orchestrator.plan import Planned
 from orchestrator.recorder import RUN
-from orchestrator.records import Decision, Record, Run, from_json
+from orchestrator.records import Decision, Record, Run, Status, from_json
 from orchestrator.workspace import Workspace
 
 UNDONE, REFUSED, FAILED = "UNDONE", "REFUSED", "FAILED"  # beside the decisions
+_FASTER = (0.5, 1.0, 1.5, 2.0)
 _ACCEPTED = (Decision.MERGE, Decision.UNMEASURED)
 
 
@@ -33,6 +35,8 @@ class Outcome(Record):
     tokens: int | None = 0
     usd: float | None = 0.0
     seconds: float = 0.0
+    passed: bool = False  # whether a kernel passed
+    speedup: float | None = None  # over the fastest baseline, the middle of its interval; None where not measured
 
     @property
     def accepted(self) -> bool:
@@ -56,6 +60,17 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
     if any(one.decision == FAILED for one in outcomes):
         return 3
     return int(not all(one.accepted for one in outcomes))
+
+
+def fast(outcomes: Sequence[Outcome]) -> str:
+    """The share of all ops whose kernel is correct and more than p times as fast as the fastest baseline: fast_p."""
+    measured = [one.speedup for one in outcomes if one.passed and one.speedup is not None]
+    shares = {0.0: sum(one.passed for one in outcomes)}
+    if measured:
+        shares |= {p: sum(speedup > p for speedup in measured) for p in _FASTER}
+    said = ", ".join(f"fast_{p:g} {count / len(outcomes):.2f}" for p, count in shares.items())
+    unmeasured = shares[0.0] - len(measured)
+    return f"{said} of {len(outcomes)} ops" + (f"; {unmeasured} correct, not measured" if unmeasured else "")
 
 
 def decided(ledger: Ledger, planned: Sequence[Planned]) -> dict[str, Outcome]:
@@ -103,18 +118,41 @@ def of_error(ledger: Ledger, planned: Planned, error: OrchestratorError, *, unan
 
 
 def _with_costs(ledger: Ledger, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """With what the ledger knows of their runs. A question a table, however many runs there are."""
     runs = [one.run for one in outcomes]
-    calls: dict[str, list[Row]] = {run: [] for run in runs}
-    for row in ledger.rows("model_calls", runs):
-        calls[str(row["run"])] += [row] if row["answered"] else []
-    seconds = {row["run"]: _number(row["seconds"]) for row in ledger.rows("runs", runs)}
-    return [_with_cost(one, calls[one.run], seconds.get(one.run, 0.0)) for one in outcomes]
+    tables = {name: _by_run(ledger, name, runs) for name in ("model_calls", "verdicts", "decisions", "runs")}
+    return [
+        _with_cost(one, *(tables[name].get(one.run, []) for name in ("model_calls", "verdicts", "decisions", "runs")))
+        for one in outcomes
+    ]
 
 
-def _with_cost(outcome: Outcome, calls: Sequence[Row], seconds: float) -> Outcome:
-    made = [row for row in calls if row["requests"]]
-    usd = _sum([row["cost_usd"] for row in made])
-    return replace(outcome, rounds=len(calls), tokens=_tokens(made), usd=usd, seconds=seconds)
+def _by_run(ledger: Ledger, table: str, runs: Sequence[str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in ledger.rows(table, runs):
+        found.setdefault(str(row["run"]), []).append(row)
+    return found
+
+
+def _with_cost(
+    outcome: Outcome, calls: Sequence[Row], verdicts: Sequence[Row], decisions: Sequence[Row], runs: Sequence[Row]
+) -> Outcome:
+    answered = [row for row in calls if row["answered"]]
+    made = [row for row in answered if row["requests"]]
+    return replace(
+        outcome,
+        rounds=sum(bool(row["round"]) for row in answered),  # round 0 asks nobody
+        tokens=_tokens(made),
+        usd=_sum([row["cost_usd"] for row in made]),
+        seconds=_number(runs[0]["seconds"]) if runs else 0.0,
+        passed=any(row["status"] == Status.PASSED for row in verdicts),
+        speedup=_speedup(decisions),
+    )
+
+
+def _speedup(decisions: Sequence[Row]) -> float | None:
+    low, high = (decisions[0]["speedup_low"], decisions[0]["speedup_high"]) if decisions else (None, None)
+    return None if low is None or high is None else math.sqrt(_number(low) * _number(high))
 
 
 def _tokens(calls: Sequence[Row]) -> int | None:

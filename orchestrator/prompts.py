@@ -8,32 +8,68 @@ provider.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from orchestrator import decision, resources, weigh
-from orchestrator.measured import COMPILED, Measured
+from orchestrator.docs import select
+from orchestrator.docs.guide import Guide
+from orchestrator.measured import COMPILED, Measured, Swept
 from orchestrator.ops import Op
-from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Turn, WrongElement
+from orchestrator.records import (
+    AuditFinding,
+    CaseResult,
+    Judging,
+    Part,
+    Prompt,
+    Reply,
+    Report,
+    Turn,
+    WrongElement,
+)
 
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
+_STYLE = 24_000  # characters of kernels of the person's project; a file that would pass it is left out
 _LAGGING = 6  # shapes named as those where most is to be gained
+_NOTED = 8  # findings of the audit on speed
+_EXAMPLES = ("layernorm", "cross_entropy")  # ops shown to who is to write another
 _DETAILED = 6  # failing cases shown with elements and traceback; all are in the table
 
 
 class Prompts:
-    """The prompts of one run: one op, one place of judging."""
+    """The prompts of one run: one op, one place of judging, and what is known of the Triton there.
 
-    def __init__(self, op: Op, judging: Judging, rounds: int) -> None:
-        self._common = {"op": op.spec, "judging": judging, "rounds": rounds}
+    `in_tree`: of an agent that works in the tree.
+    """
+
+    def __init__(
+        self, op: Op, judging: Judging, rounds: int, guide: Guide | None = None, *, in_tree: bool = False
+    ) -> None:
+        self._guide = guide
+        known = {"op": op.spec, "judging": judging, "references": references(op)}
+        self._common = {**known, "rounds": rounds, "in_tree": in_tree}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
-        self._system = _render("system.md.j2").replace("KERNEL_FILE", op.spec.kernel_name)
+        self._like = _within(op.like, _STYLE)
+        self._system = _render("system.md.j2", in_tree=in_tree).replace("KERNEL_FILE", op.spec.kernel_name)
 
-    def generate(self) -> Prompt:
-        """The first prompt."""
-        text = _render("generate.md.j2", **self._common, files=self._files)
+    def generate(self, tried: Sequence[str] = ()) -> Prompt:
+        """The first prompt. `tried` is what was tried on the op before, a line each."""
+        wanted = self._files["SPEC.md"] + self._files["ref.py"]
+        names = select.for_op(self._guide, wanted) if self._guide else ()
+        text = _render("generate.md.j2", **self._common, files=self._files, names=names, tried=tried, like=self._like)
         return Prompt(self._system, (Turn("user", text),))
 
-    def improve(self, stage: str, kernel: bytes, measured: Measured) -> Prompt:
-        """The first prompt of a later stage: the best kernel so far, and where it falls behind."""
+    def improve(
+        self,
+        stage: str,
+        tried: Sequence[str],
+        kernel: bytes,
+        measured: Measured,
+        noted: Sequence[AuditFinding],
+        swept: Swept | None = None,
+    ) -> Prompt:
+        """The first prompt of a later stage: the best kernel so far, where it falls behind, what the audit notes, and
+        what was tried, a line each.
+        """
         rows = [row for row in weigh.rows(measured) if not row.launch_bound]
         lagging = sorted(rows, key=lambda row: (row.speedup.middle, row.ceiling_share))[:_LAGGING]
         shape = lagging[0].name if lagging else ""
@@ -41,9 +77,12 @@ class Prompts:
             f"{stage}.md.j2",
             **self._common,
             files=self._files,
+            tried=tried,
             kernel=kernel.decode(),
             timings=decision.timings(measured),
+            sweep=decision.sweep(swept),
             lagging=lagging,
+            noted=[one for one in noted if one.part in (Part.PERFORMANCE, Part.MEMORY)][:_NOTED],
             generated=measured.generated.get(f"{COMPILED}-{shape.replace(' ', '-')}.py", ""),
             generated_for=shape,
         )
@@ -51,8 +90,53 @@ class Prompts:
 
     def repair(self, asked: Prompt, reply: Reply, report: Report, round_: int) -> Prompt:
         """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed."""
-        text = _render("repair.md.j2", **self._common, round=round_, report=render_report(report))
+        told = select.for_report(self._guide, report) if self._guide else select.Told()
+        facts = {"round": round_, "report": render_report(report), "grave": bool(report.grave), "told": told}
+        text = _render("repair.md.j2", **self._common, **facts)
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def _within(texts: dict[str, str], cap: int) -> dict[str, str]:
+    """The texts that fit, the shorter ones first: two whole kernels say more of a style than one that is cut."""
+    kept: dict[str, str] = {}
+    for name, text in sorted(texts.items(), key=lambda item: len(item[1])):
+        if len(text) <= cap:
+            kept[name], cap = text, cap - len(text)
+    return kept
+
+
+def references(op: Op) -> list[str]:
+    """The pages of patterns that the op asks for."""
+    folder = resources.shipped("prompts") / "references"
+    return [(folder / f"{tag}.md").read_text("utf-8").strip() for tag in op.spec.tags]
+
+
+def draft(name: str, sentence: str, template: Mapping[str, bytes]) -> Prompt:
+    """What a model is told that is to write an op's files: the template, and two shipped ops."""
+    text = _render(
+        "draft_op.md.j2",
+        name=name,
+        sentence=sentence,
+        commented={file: data.decode() for file, data in template.items()},
+        examples=[_example(example) for example in _EXAMPLES],
+    )
+    return Prompt("", (Turn("user", text),))
+
+
+def redraft(asked: Prompt, reply: Reply, problem: str) -> Prompt:
+    """The conversation so far, the draft, and what is wrong with it."""
+    text = _render("redraft_op.md.j2", problem=problem)
+    return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def _example(name: str) -> dict[str, object]:
+    folder = resources.shipped("configs") / "ops" / name
+    return {"name": name, "files": {file: (folder / file).read_text("utf-8") for file in ("op.yaml", "reference.py")}}
+
+
+def review(**facts: object) -> str:
+    """What a model is asked of a kernel that exists already."""
+    return _render("audit.md.j2", **facts)
 
 
 def render_report(report: Report) -> str:
@@ -75,7 +159,7 @@ def _telling(failed: list[CaseResult]) -> list[CaseResult]:
 
 def _render(template: str, **facts: object) -> str:
     folder = resources.shipped("prompts")
-    environment = resources.environment(folder, number=_number, quoted=_quoted, quotient=_quotient)
+    environment = resources.environment(folder, number=_number, quoted=_quoted, quotient=_quotient, fenced=_fenced)
     return environment.get_template(template).render(**facts)
 
 
@@ -95,5 +179,10 @@ def _quoted(text: str) -> str:
     if len(text) > _QUOTED:
         half = _QUOTED // 2
         text = f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+    return _fenced(text)
+
+
+def _fenced(text: str) -> str:
+    """Text of others, whole, that cannot close its fence."""
     kept = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
     return kept.replace("~~~~~~~~", "~~~~~~~ ").strip("\n")

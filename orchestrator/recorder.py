@@ -18,14 +18,28 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, decision, kept, prompts, repro, weigh
+from orchestrator import config, costs, decision, kept, prompts, repro, tried, weigh
 from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
+from orchestrator.audit import engine as audit
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
-from orchestrator.measure import MEASURED, Rivals
-from orchestrator.measured import Measured
+from orchestrator.measured import Measured, Swept
+from orchestrator.measuring import MEASURED, Rivals
 from orchestrator.ops import Op
-from orchestrator.records import Attempt, Judging, Prompt, Reply, Report, Run, Status, Verdict, from_json, to_json
+from orchestrator.records import (
+    Attempt,
+    AuditFinding,
+    Judging,
+    Prompt,
+    Reply,
+    Report,
+    Run,
+    Severity,
+    Status,
+    Verdict,
+    from_json,
+    to_json,
+)
 from orchestrator.tree import remove_tree, write_whole
 from orchestrator.watch import Watch
 from orchestrator.workspace import DECISION, RunBranch, Workspace
@@ -45,6 +59,8 @@ class Recorder:
         self._watch = watch
         self._measured: Measured | None = None
         self._rivals: Rivals | None = None
+        self._swept: Swept | None = None
+        self._gpu_s = run.cost.gpu_s
         self._begun = time.monotonic()
         self._past: deque[tuple[str, str]] = deque()  # commits of a killed run that are still to be met again
         self._commit = branch.baseline  # the newest of this run's that is ours now
@@ -105,7 +121,7 @@ class Recorder:
 
     def asked(self, prompt: Prompt, stage: str, round_: int) -> Path:
         """Keep the prompt of the next attempt, before it is sent; returns the attempt's folder."""
-        folder = self.folder / "attempts" / f"{len(self.run.attempts) + 1:02}-{stage}-{round_}"
+        folder = kept.folder(self.folder, len(self.run.attempts) + 1, stage, round_)
         with _disk_errors():
             folder.mkdir(parents=True, exist_ok=True)
         if not kept.has_reply(folder):
@@ -114,6 +130,15 @@ class Recorder:
             remove_tree(folder / "job")  # of a verdict that was cut short
         self._watch.asking(stage, round_)
         return folder
+
+    def begins_with(self, round_: int) -> dict[str, bytes]:
+        """The tree as an attempt begins: the baseline, and the kernel that it is to repair or to improve, if any."""
+        files = dict(self.branch.files)
+        number = (self.run.best if round_ <= 1 else None) or len(self.run.attempts)
+        if not number:
+            return files
+        kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(self.run.attempts[number - 1].commit))
+        return files if kernel is None else files | {self._op.spec.kernel_name: kernel}
 
     def answered(self, reply: Reply, folder: Path) -> None:
         """Keep the raw reply, before anything is made of it."""
@@ -125,23 +150,26 @@ class Recorder:
         """Keep the verdict: the report, a commit on the run's branch, the run's record."""
         report = judged.report
         number = len(self.run.attempts) + 1
-        digest = kept.prompt_sha256(folder)
+        digest, agent = kept.prompt_sha256(folder), reply.agent or self.run.agent
         self._keep_report(judged, folder)
         trailers = {
             "Status": report.status,
             "Round": str(round_),
             "Stage": stage,
-            "Agent": self.run.agent,
+            "Agent": agent,
             "Model": reply.model,
             "Prompt-Sha256": digest,
+            **({"Audit": ", ".join(f"{one.rule} in line {one.line}" for one in report.grave)} if report.grave else {}),
         }
         subject = f"attempt {number} ({stage}, round {round_}): {report.status}"
         name = self._op.spec.kernel_name
         commit = self._committed(subject, lambda: self.branch.commit_attempt(name, judged.kernel, subject, trailers))
-        attempt = Attempt(number, stage, round_, self.run.agent, reply.model, digest, report, reply.usage, commit)
-        best = number if report.passed and self.run.best is None else self.run.best  # a later one must be measured
+        attempt = Attempt(number, stage, round_, agent, reply.model, digest, report, reply.usage, commit)
+        best = number if report.accepted and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
+        self._held_gpu(report.seconds.get("total", 0.0))
         self._save()
+        remove_tree(folder / kept.TREE)  # its kernel is committed, what else was in it is in the report
         self._watch.judged(attempt)
         return attempt
 
@@ -157,6 +185,7 @@ class Recorder:
         """The best kernel has a new verdict; one that fails now is the best no more."""
         assert self.run.best is not None
         self._judge_anew(self.run.best, report)
+        self._held_gpu(report.seconds.get("total", 0.0))
         self._save()
 
     def recall(self, measured: Measured | None) -> None:
@@ -168,12 +197,13 @@ class Recorder:
         self.run = replace(self.run, remarks=(*self.run.remarks, text))
 
     def challenger(self) -> int | None:
-        """The attempt that is to be measured: the best if it was not, else the newest if that passed too; or none."""
+        """The attempt that is to be measured: the best if it was not, else the newest if that was accepted too; or
+        none."""
         run = self.run
         if run.best is None or run.measurement is None:
             return run.best
         newest = run.attempts[-1]
-        return newest.number if newest.report.passed and newest.number != run.best else None
+        return newest.number if newest.report.accepted and newest.number != run.best else None
 
     def measures(self, challenger: int) -> tuple[Path, Rivals]:
         """The folder of that attempt's measurement, and what it is measured against, which is kept there before."""
@@ -207,6 +237,7 @@ class Recorder:
         kernel that was convicted while it was timed has not passed.
         """
         self._watch.measured(self._folders[MEASUREMENTS], challenger, measured)
+        self._held_gpu(measured.seconds)
         reason = weigh.fault(measured)
         if measured.status is not Status.PASSED:
             self._convict(challenger, measured)
@@ -226,10 +257,28 @@ class Recorder:
             self.run = replace(self.run, measurement=replace(self.run.measurement, rungs_left=left))
         self._save()
 
-    def so_far(self) -> tuple[bytes, Measured]:
-        """The best kernel, and what was measured of it."""
-        assert self._measured is not None
-        return self.best_kernel(), self._measured
+    def swept(self, swept: Swept) -> None:
+        """What other launch parameters would do to the best kernel."""
+        self._swept = swept
+        self._held_gpu(swept.seconds)
+        self._save()
+
+    def so_far(self) -> tuple[bytes, Measured, tuple[AuditFinding, ...], Swept | None]:
+        """The best kernel, what was measured of it, what the audit notes, and the last sweep of launch parameters."""
+        assert self._measured is not None and self.run.best is not None
+        noted = self.run.attempts[self.run.best - 1].report.audit
+        return self.best_kernel(), self._measured, noted, self._swept
+
+    def objection(self) -> str:
+        """What the audit now establishes against the best kernel, or against the last that passed where there is no
+        best one; "" where that is nothing.
+        """
+        passed = [attempt.number for attempt in self.run.attempts if attempt.report.passed]
+        if not (number := self.run.best or next(reversed(passed), None)):
+            return ""
+        found = audit.established(self.kernel_of(number), self._op.spec.kernel_name)
+        grave = [f"{one.rule} in line {one.line}" for one in found if one.severity is Severity.HIGH]
+        return f"of attempt {number} the audit establishes {', '.join(grave)}" if grave else ""
 
     def _lead(self, number: int, measured: Measured, rivals: Rivals, rungs_left: int) -> None:
         self._measured, self._rivals = measured, rivals
@@ -249,7 +298,7 @@ class Recorder:
         attempts = tuple(new if attempt is old else attempt for attempt in self.run.attempts)
         if number == best:
             self.run = replace(self.run, best=None, measurement=None)
-        self.run = replace(self.run, attempts=attempts, best=best if number != best or report.passed else None)
+        self.run = replace(self.run, attempts=attempts, best=best if number != best or report.accepted else None)
         self._watch.judged(new)
 
     def merged(self) -> None:
@@ -269,6 +318,10 @@ class Recorder:
         self._save()
         self._watch.decided(self.run, self.folder)
 
+    def tried(self) -> tuple[str, ...]:
+        """What was tried on this op, in this run and before it, a line each."""
+        return tried.lines(self.run, self.branch, self.folder.parent)
+
     def best_kernel(self) -> bytes:
         """The bytes of the best passed kernel."""
         assert self.run.best is not None
@@ -281,6 +334,11 @@ class Recorder:
         if kernel is None:
             raise WorkspaceError(f"commit {commit} of {self.run.id} holds no {self._op.spec.kernel_name}")
         return kernel
+
+    def _held_gpu(self, seconds: float) -> None:
+        """The run's cost, with the seconds for which the judge now held a GPU."""
+        self._gpu_s += 0.0 if self._judging.interpreted else seconds
+        self.run = replace(self.run, cost=costs.of_attempts(self.run.attempts, self._gpu_s))
 
     def _put_best_back(self) -> None:
         """A branch ends with its best kernel, also when a later attempt was worse: a merge takes what stands there."""
@@ -311,7 +369,7 @@ class Recorder:
 
     def _decision(self) -> str:
         best = None if self.run.best is None else self.run.attempts[self.run.best - 1]
-        return decision.render(self.run, self._op, self._judging, best, self._measured)
+        return decision.render(self.run, self._op, self._judging, best, self._measured, self._swept)
 
     def _save(self) -> None:
         if self._past:

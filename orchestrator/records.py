@@ -67,6 +67,47 @@ class Finding(Record):
     advice: str  # what to do instead
 
 
+class Severity(StrEnum):
+    """How grave a finding of the audit is. HIGH is kept for what is established; what depends on shapes or values is
+    MEDIUM at most."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Part(StrEnum):
+    """The part of an audit that a finding belongs to."""
+
+    CORRECTNESS = "correctness"
+    PERFORMANCE = "performance"
+    MEMORY = "memory access"
+    NUMERICS = "numerical stability"
+    PRACTICE = "good practice"
+
+
+@dataclass(frozen=True)
+class AuditFinding(Record):
+    """A known fault that the audit finds in a kernel, for a person, a program or a code host."""
+
+    rule: str
+    severity: Severity
+    part: Part
+    file: str
+    line: int
+    column: int  # from 1
+    text: str  # the line, capped
+    message: str  # what is wrong here, and under which condition
+    why: str
+    repair: str
+
+    @property
+    def priority(self) -> tuple[int, int, str, int, int, str]:
+        """The gravest first, then by part, file and line."""
+        gravity, part = list(Severity).index(self.severity), list(Part).index(self.part)
+        return gravity, part, self.file, self.line, self.column, self.rule
+
+
 @dataclass(frozen=True)
 class WrongElement(Record):
     """One element that missed its tolerance."""
@@ -116,6 +157,29 @@ class SandboxPiece(Record):
 
 
 @dataclass(frozen=True)
+class Compiled(Record):
+    """What one specialization of a kernel became for one target. None: nothing stated it."""
+
+    kernel: str
+    target: str  # "sm_90", "gfx942"
+    warps: int
+    stages: int
+    registers: int | None = None  # of a thread
+    spilled_bytes: int | None = None  # of a thread, as the assembler or the driver counts them
+    shared_bytes: int | None = None  # of a program
+    load_bits: dict[int, int] | None = None  # width of one thread's access to global memory -> instructions
+    store_bits: dict[int, int] | None = None
+    bulk_copies: int | None = None  # by the copy engine, for a whole tile
+    tensor_cores: bool | None = None  # whether it multiplies on them
+    occupancy: float | None = None  # estimated share of a multiprocessor's warps, 0 to 1
+    stack_bytes: int | None = None  # of a thread: what is indexed by no constant, and what is spilled
+    uncoalesced: tuple[int, ...] | None = None  # lines whose access steps through memory across a warp's lanes
+    line: int = 0  # of the kernel's definition; 0: not said
+    types: dict[str, str] = field(default_factory=dict)  # of its arguments, where it was compiled ahead
+    constants: dict[str, Parameter] = field(default_factory=dict)  # its constexprs by name, of plain ones
+
+
+@dataclass(frozen=True)
 class Report(Record):
     """The verdict on one attempt. Only the judge builds one that says PASSED."""
 
@@ -137,6 +201,8 @@ class Report(Record):
         default_factory=dict
     )  # start, import, cases (of them each check of a series), compile, total
     output: str = ""  # what the candidate printed, capped; never evidence
+    compiled: tuple[Compiled, ...] = ()  # without a GPU: what was launched, compiled for real targets
+    audit: tuple[AuditFinding, ...] = ()  # of a kernel that passed: what its source shows, the gravest first
 
     def __post_init__(self) -> None:
         if self.status is not Status.PASSED:
@@ -154,6 +220,16 @@ class Report(Record):
     def passed(self) -> bool:
         """Whether the attempt passed."""
         return self.status is Status.PASSED
+
+    @property
+    def grave(self) -> tuple[AuditFinding, ...]:
+        """Faults that the audit establishes in a kernel that passed."""
+        return tuple(one for one in self.audit if one.severity is Severity.HIGH)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it passed and the audit establishes nothing against it."""
+        return self.passed and not self.grave
 
     @property
     def passed_cases(self) -> int:
@@ -227,6 +303,7 @@ class OpCheckJob(Record):
     values: tuple[str, ...]  # kinds of values that the test file can make
     equivalent: dict[str, str]  # decoys that the op's author declares equal to the reference, and why
     quick: bool | None = None  # None: quick without a GPU, full with one
+    confined: bool = False  # its code is a draft that nobody has read
 
 
 class Fate(StrEnum):
@@ -235,6 +312,7 @@ class Fate(StrEnum):
     REJECTED = "rejected"
     EQUIVALENT = "equivalent"  # on every case, and on further ones, it is the reference itself
     DECLARED = "declared equivalent"  # by the op's author, with a reason
+    UNMADE = "not to be made"  # the op takes no inputs that are changed like this: there is no such fault
     PASSED = "let through"
     BROKEN = "broken"  # it raises, or what was declared of it is not so
 
@@ -263,7 +341,7 @@ class OpCheck(Record):
     @property
     def counted(self) -> tuple[DecoyResult, ...]:
         """The decoys that differ from the reference."""
-        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED))
+        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED, Fate.UNMADE))
 
     @property
     def rejected(self) -> int:
@@ -322,6 +400,8 @@ class Reply(Record):
     model: str
     usage: Usage
     truncated: bool = False  # the provider cut it off at its limit of tokens
+    agent: str = ""  # who proposed it where that is not the run's agent: a person, the launch sweep
+    in_tree: bool = False  # given by an agent that worked in the tree: the kept tree is the reply, the text its words
 
 
 @dataclass(frozen=True)
@@ -374,6 +454,19 @@ class Verdict(Record):
 
 
 @dataclass(frozen=True)
+class Cost(Record):
+    """What was spent. Where something did not say its part, the sum is of the others, and `known` is not so."""
+
+    calls: int = 0  # of a model, answered
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    tokens_known: bool = True
+    usd_known: bool = True
+    gpu_s: float = 0.0  # for which the judge held a GPU: verdicts, measurements, sweeps
+
+
+@dataclass(frozen=True)
 class Run(Record):
     """The record of one run of the loop on one op."""
 
@@ -388,6 +481,7 @@ class Run(Record):
     measurement: Measurement | None = None
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
+    cost: Cost = Cost()
     error: str = ""  # our machinery's failure, when that ended the run
     seconds: float = 0.0
 

@@ -23,7 +23,7 @@ def files(text: str, kernel: str, function: str) -> dict[str, bytes]:
     """The files of a reply by name, or none. `kernel` is the kernel file's name, `function` what it must define."""
     named: dict[str, str] = {}
     unnamed: list[str] = []
-    for language, name, code in _blocks(text):
+    for language, name, code in blocks(text):
         if name:
             named[name] = code
         elif language in _PYTHON:
@@ -33,6 +33,23 @@ def files(text: str, kernel: str, function: str) -> dict[str, bytes]:
     return {name: code.encode("utf-8", "surrogatepass") for name, code in named.items()}
 
 
+def wrapped(said: str, code: str, kernel: str) -> str:
+    """A reply that `files` reads as that kernel file: a sentence, and the file in a fence that nothing in it closes."""
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    end = "" if code.endswith("\n") else "\n"
+    return f"{said}\n\n{fence}python {kernel}\n{code}{end}{fence}\n"
+
+
+def words(text: str) -> str:
+    """What a reply says beside its fenced blocks: of a repair, the cause that the model names."""
+    lines = text.splitlines()
+    for token in MarkdownIt().parse(text):
+        if token.type == "fence" and token.map:
+            lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
 def _kernel(blocks: list[str], function: str) -> str | None:
     defining = [code for code in blocks if re.search(rf"^def\s+{re.escape(function)}\s*\(", code, re.MULTILINE)]
     if defining:
@@ -40,7 +57,7 @@ def _kernel(blocks: list[str], function: str) -> str | None:
     return blocks[0] if len(blocks) == 1 else None
 
 
-def _blocks(text: str) -> list[tuple[str, str, str]]:
+def blocks(text: str) -> list[tuple[str, str, str]]:
     """(language, name or "", code) of each fenced block, in order."""
     found = []
     above: Token | None = None

@@ -33,7 +33,7 @@ def script(op: Op, kernel: bytes, report: Report) -> str | None:
     """The script, or None where the report is no failure that was run."""
     if report.passed or report.status is Status.INFRASTRUCTURE or not report.nonce:
         return None
-    failed = _smallest(report)
+    failed = smallest(report)
     files = {name: data.decode() for name, data in op.workspace_files().items()}
     environment = resources.environment(resources.templates(), python=repr, literal=_literal)
     return environment.get_template("repro.py.j2").render(
@@ -57,7 +57,7 @@ def script(op: Op, kernel: bytes, report: Report) -> str | None:
     )
 
 
-def _smallest(report: Report) -> CaseResult | None:
+def smallest(report: Report) -> CaseResult | None:
     """The smallest case that failed in the way that heads the report. None where none did: the import failed."""
     failed = [case for case in report.cases if case.status is report.status]
     return min(failed, key=lambda case: math.prod(case.dims.values()), default=None)

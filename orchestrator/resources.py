@@ -27,19 +27,20 @@ def templates() -> Path:
     return _PACKAGE / "templates"
 
 
-def environment(folder: Path, **filters: Callable[..., object]) -> Environment:
+def environment(folder: Path, *, html: bool = False, **filters: Callable[..., object]) -> Environment:
     """How all our templates are rendered: an undefined name is an error, and blocks leave no blank lines.
 
-    Text from outside goes through one of the filters plain, code and cell; further ones by name. What was asked for
-    before is the same one, with its templates compiled.
+    Text from outside goes through one of the filters plain, code and cell, further ones by name; in HTML everything is
+    escaped. What was asked for before is the same one, with its templates compiled.
     """
-    return _environment(folder, tuple(filters.items()))
+    return _environment(folder, html, tuple(filters.items()))
 
 
 @functools.cache
-def _environment(folder: Path, filters: tuple[tuple[str, Callable[..., object]], ...]) -> Environment:
+def _environment(folder: Path, html: bool, filters: tuple[tuple[str, Callable[..., object]], ...]) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(folder),
+        autoescape=html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.status import Status as Spinner
 from rich.table import Table
 
+from orchestrator import bottleneck, costs
+from orchestrator.measured import Measured
 from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run
 from orchestrator.text import printable
 from orchestrator.watch import Silent
@@ -39,16 +41,19 @@ class Terminal(Silent):
         self.say(f"record in {folder}")
 
     def asking(self, stage: str, round_: int) -> None:
-        """A prompt goes out."""
-        self.say(f"stage {stage}, round {round_}")
-        self._wait("asking for a proposal")
+        """A prompt goes out; in round 0 nobody is asked."""
+        self.say(f"stage {stage}, round {round_}" if round_ else f"stage {stage}, without a model")
+        if round_:
+            self._wait("asking for a proposal")
 
     def judging(self, reply: Reply) -> None:
         """The reply is being judged."""
         usage = reply.usage
         tokens = f", {usage.output_tokens} tokens" if usage.output_tokens is not None else ""
         self._rest()
-        if usage.requests:
+        if reply.agent:
+            self.say(f"  a kernel by: {reply.agent}")
+        elif usage.requests:
             self.say(f"  {reply.model} answered in {usage.latency_s:.1f} s{tokens}")
         else:
             self.say(f"  replayed a reply of {reply.model}")
@@ -64,6 +69,12 @@ class Terminal(Silent):
         self._line("  ", text)
         self._wait("measuring")
 
+    def measured(self, number: int, attempt: int, measured: Measured) -> None:
+        """Where the time of a kernel that was timed goes."""
+        self._rest()
+        for sentence in (*bottleneck.where_time_goes(measured), *bottleneck.compiled_facts(measured)[:_SHOWN]):
+            self._line("  - ", sentence)
+
     def decided(self, run: Run, folder: Path) -> None:
         """The decision."""
         self._rest()
@@ -72,7 +83,8 @@ class Terminal(Silent):
         for remark in run.remarks:
             self._line("", remark)
         self.say(f"{run.verdict.decision}: {run.verdict.reason}", f"bold {_COLOURS.get(run.verdict.decision, 'red')}")
-        self.say(f"{_cost(run)}{run.seconds:.0f} s in all; {folder / 'DECISION.md'}, branch {run.branch}")
+        spent = f"{told}; " if (told := costs.told(run.cost)) else ""
+        self.say(f"{spent}{run.seconds:.0f} s in all; {folder / 'DECISION.md'}, branch {run.branch}")
 
     def verifying(self, judging: Judging) -> None:
         """Where files are going to be judged."""
@@ -107,6 +119,9 @@ class Terminal(Silent):
             if len(report.findings) > 1:  # a single one is the message already
                 self._line("  - ", f"{finding.where}: {finding.message}")
             self._line("    instead: ", finding.advice)
+        for fault in report.grave:
+            self._line("  audit, high: ", f"line {fault.line} ({fault.rule}): {fault.message}", style="red")
+            self._line("    instead: ", fault.repair)
         failed = [case for case in report.cases if not case.passed]
         if failed:
             self._failing(failed)
@@ -159,14 +174,3 @@ def _row(case: CaseResult) -> tuple[str, ...]:
 
 def _took(report: Report) -> str:
     return f" ({report.seconds['total']:.1f} s)" if "total" in report.seconds else ""
-
-
-def _cost(run: Run) -> str:
-    """Tokens and money of the whole run, as far as they are known."""
-    known = [attempt.usage for attempt in run.attempts if attempt.usage.output_tokens is not None]
-    if not known:
-        return ""
-    sent, received = sum(usage.input_tokens or 0 for usage in known), sum(usage.output_tokens or 0 for usage in known)
-    priced = [usage.cost_usd for usage in known if usage.cost_usd is not None]
-    money = f", {sum(priced):.4f} USD" if len(priced) == len(known) else ""
-    return f"{sent} tokens in, {received} out{money}; "

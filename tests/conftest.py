@@ -23,6 +23,12 @@ ZOO = Path(__file__).parent / "zoo"
 DEVICE = os.environ.get("ORCHESTRATOR_TEST_DEVICE", "cpu")  # gpu: the same tests on a GPU machine
 
 
+@pytest.fixture(scope="session", autouse=True)
+def docs_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What runs write down of Triton's language does not land in the checkout."""
+    os.environ["ORCHESTRATOR_DOCS__FOLDER"] = str(tmp_path_factory.mktemp("docs"))
+
+
 @pytest.fixture(scope="session")
 def rmsnorm() -> Op:
     """The shipped op."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from orchestrator.measured import Measured, MeasureJob
+from orchestrator.measured import AS_WRITTEN, Launch, LaunchTimings, Measured, MeasureJob, SweepJob, Swept
 from orchestrator.records import (
     CaseResult,
     DecoyResult,
@@ -34,10 +34,13 @@ _CASE = CaseResult(
 
 @dataclass(frozen=True)
 class Script:
-    """What a kernel's verdict is and, where it passes, how long it takes; torch.compile takes 50."""
+    """What a kernel's verdict is and, where it passes, how long it takes, also launched otherwise than it says;
+    torch.compile takes 50.
+    """
 
     status: Status
     us: float = 40.0
+    launched: dict[Launch, float] = field(default_factory=dict)
 
 
 def key(kernel: bytes) -> str:
@@ -73,6 +76,14 @@ class ScriptedJudge:
         script = self._scripts[key((Path(job.folder) / job.kernel).read_bytes())]
         best = self._scripts[key((Path(job.folder) / job.best).read_bytes())].us if job.best else None
         return replace(measured(shape(script.us, best=best)), nonce=job.nonce)
+
+    async def sweep(self, job: SweepJob, tell: Callable[[str], None]) -> Swept:
+        kernel = job.kernel
+        self._note(f"sweep {kernel.folder}")
+        script = self._scripts[key((Path(kernel.folder) / kernel.kernel).read_bytes())]
+        times = {AS_WRITTEN: script.us, **{launch: script.launched.get(launch, script.us) for launch in job.launches}}
+        ways = tuple(LaunchTimings(launch, (us,)) for launch, us in times.items())
+        return Swept(kernel.nonce, (shape(script.us).name,), ways, expected_shapes=1)
 
     async def close(self) -> None: ...
 

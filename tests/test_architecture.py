@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "orchestrator"
-RUNNERS = {"cli.run", "batch"}  # the only ones that may start the loop
+# Of the audit, what reads a file's source and nothing else.
+FACTS = ("audit.rules", "audit.flow", "audit.values", "audit.context", "audit.host", "audit.language", "audit.findings")
+RUNNERS = {"library", "batch"}  # the only ones that may start the loop
 
 
 def imports(path: Path) -> set[str]:
@@ -48,6 +50,17 @@ def test_the_judge_knows_no_agent_executor_or_loop() -> None:
             assert not [m for m in imported if m.startswith(forbidden)], name
 
 
+def test_agents_share_what_confines_and_nothing_else_of_the_judge() -> None:
+    shared = {
+        f"orchestrator.judge.{name}"
+        for name in ("channel", "landlock", "linux", "proctree", "sandbox", "seccomp", "surroundings")
+    }
+    for name, imported in modules().items():
+        if name.startswith("agents."):
+            of_the_judge = {m for m in imported if m.startswith("orchestrator.judge.")}
+            assert not {m for m in of_the_judge if ".".join(m.split(".")[:3]) not in shared}, name
+
+
 def test_only_runners_import_the_loop() -> None:
     for name, imported in modules().items():
         if name not in RUNNERS:
@@ -64,7 +77,7 @@ def test_policy_and_source_are_pure() -> None:
 def test_audit_rules_see_facts_alone() -> None:
     allowed = ("orchestrator.audit", "orchestrator.source", "orchestrator.records")
     for name, imported in modules().items():
-        if name.startswith("audit.") and name not in ("audit.report", "audit.engine", "audit.sarif"):
+        if name.startswith(FACTS):
             assert not [m for m in imported if m.startswith("orchestrator.") and not m.startswith(allowed)], name
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.decide import Thresholds, decide
+from orchestrator.decide import Thresholds, decide, table
 from orchestrator.records import Decision, Measurement, Status, Verdict
 
 DEFAULT = Thresholds(parity_rungs=("launch", "block"))
@@ -120,6 +120,18 @@ def test_thresholds_are_obeyed() -> None:
 def test_thresholds_that_make_no_sense(fields: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(fields))):
         Thresholds(**fields)  # type: ignore[arg-type]
+
+
+def test_the_table_is_shown_as_it_was_filled_in() -> None:
+    """Every line in its order, with its figures where a run has them; what is decided is the first that holds."""
+    told = {"unmeasured_reason": "there is no GPU", "rounds": 3}
+    slow = table(Status.PASSED, True, measured(**SLOWER, rungs_left=0), DEFAULT, **told)
+    assert [line.holds for line in slow] == [False] * 7 + [True, False, True]
+    assert slow[5].figures == "at least 0.800 times (asked 1.020), slowest shape 0.700 (asked 0.980)"
+    wrong = table(Status.WRONG_VALUES, False, None, DEFAULT, **told)
+    assert [line.decision for line in wrong if line.holds] == [Decision.ESCALATE]
+    assert [line.condition for line in wrong] == [line.condition for line in slow]
+    assert wrong[2].figures == "WRONG_VALUES" and wrong[5].figures == ""
 
 
 def test_reasons_hold_the_numbers() -> None:
@@ -256,3 +268,19 @@ def test_a_grid_over_all_rows_reaches_every_decision() -> None:
         found = measured(**fields, roofline_share=share, rungs_left=left)
         seen |= {ask(found, passed=passed, last=last, rungs_done=done).decision, ask(None, passed=passed).decision}
     assert seen == set(Decision)
+
+
+@pytest.mark.parametrize(
+    ("passed", "found", "decision"),
+    [
+        (True, MEASURED, Decision.ESCALATE),  # which would be merged
+        (True, measured(**PARITY), Decision.REWORK),  # a later stage may repair it
+        (False, None, Decision.ESCALATE),
+    ],
+)
+def test_what_the_audit_establishes_is_never_merged(
+    passed: bool, found: Measurement | None, decision: Decision
+) -> None:
+    verdict = ask(found, passed=passed, objection="of attempt 1 the audit establishes a fault")
+    assert verdict.decision is decision
+    assert decision is Decision.REWORK or "a fault; a person looks" in verdict.reason

@@ -17,13 +17,16 @@ from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
 from orchestrator.recorder import Recorder
 from orchestrator.records import (
+    AuditFinding,
     CaseResult,
     Decision,
     Judging,
+    Part,
     Prompt,
     Reply,
     Report,
     Run,
+    Severity,
     Status,
     Usage,
     Verdict,
@@ -40,6 +43,10 @@ CASE = CaseResult(
 )
 GOOD = Report(Status.PASSED, "1 of 1 cases passed", cases=(CASE,), expected_cases=1, nonce="n", device="NVIDIA H200")
 BAD = Report(Status.WRONG_VALUES, "wrong")
+NOTED = AuditFinding(
+    *("host-copy", Severity.MEDIUM, Part.PERFORMANCE, "k.py", 7, 1, "x = x.contiguous()", "x is copied"),
+    *("It costs a pass.", "Take strides."),
+)
 
 
 def git(workspaces: Path, *arguments: str) -> str:
@@ -183,12 +190,13 @@ def test_a_later_kernel_that_is_convicted_leaves_the_best(rmsnorm: Op, tmp_path:
 def test_the_next_stage_is_told_what_was_measured(rmsnorm: Op, stage: str, advice: str) -> None:
     slow = replace(shape(60), dims={"M": 65536, "N": 128})
     found = measured(shape(40), slow, generated={"torch.compile-65536x128-float16.py": "def call(args): ..."})
-    text = Prompts(rmsnorm, H200, 3).improve(stage, b"def the_kernel(): ...\n", found).turns[0].text
+    text = Prompts(rmsnorm, H200, 3).improve(stage, (), b"def the_kernel(): ...\n", found, (NOTED,)).turns[0].text
     told = (
         "def the_kernel()",
         "- 65536x128 float16: 0.833 times the speed of torch.compile",
         "def call(args)",
         "ceiling",
+        "- line 7, `x = x.contiguous()`: x is copied. Take strides.",
         advice,
     )
     for part in told:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, finish, ledger
+from orchestrator import config, finish, ledger, standing
 from orchestrator.agents import Request
 from orchestrator.errors import UsageError, WorkspaceError
 from orchestrator.ledger import NAME, TABLES, Entering, Ledger, Row
 from orchestrator.loop import run_op
 from orchestrator.ops import Op
 from orchestrator.records import Decision, Judging, Reply, Run, Status, Usage
+from orchestrator.standing import Standing
 from tests.conftest import zoo_kernel
 from tests.scripted_judge import Script, ScriptedJudge, key
 
@@ -52,6 +53,24 @@ async def unmeasured(op: Op, workspaces: Path) -> Run:
         return await run_op(op, Answering(), judge, config.load(), workspaces, Entering(index))
     finally:
         index.close()
+
+
+async def test_where_an_op_stands_is_read_off_the_ledger_and_git(
+    rmsnorm: Op, small_rmsnorm: Op, tmp_path: Path
+) -> None:
+    assert standing.of([rmsnorm], tmp_path / "none") == {"rmsnorm": Standing()} and not (tmp_path / "none").exists()
+    run = await unmeasured(rmsnorm, tmp_path)
+    day = run.started[:10]
+    assert standing.of([rmsnorm], tmp_path)["rmsnorm"] == Standing("correct", "-", f"UNMEASURED {day}")
+    index = Ledger(tmp_path)
+    try:
+        merged = finish.adopt(finish.find(run.id, tmp_path, lambda _: rmsnorm), "it is good", Entering(index))
+        (decision,) = index.rows("decisions")
+    finally:
+        index.close()
+    assert merged.verdict is not None and decision["merge_commit"]
+    found = standing.of([rmsnorm], tmp_path)["rmsnorm"]
+    assert found == Standing("correct", str(decision["merge_commit"])[:12], f"MERGE {day}")
 
 
 async def test_rebuilding_changes_nothing(rmsnorm: Op, tmp_path: Path) -> None:

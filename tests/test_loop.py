@@ -18,6 +18,7 @@ import yaml
 
 from orchestrator import config
 from orchestrator.agents import Request
+from orchestrator.agents.given import Given
 from orchestrator.agents.recorded import RecordedAgent, RepliesExhausted
 from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
@@ -92,6 +93,23 @@ async def test_wrong_then_right(rmsnorm: Op, judge: LocalExecutor, tmp_path: Pat
     for told in ("no power of two", "float32-M1xN7-scale0.001", "BLOCK + eps", "root cause of each failing case"):
         assert told in fed_back, f"the second prompt does not hold {told!r}"
     assert "TOLERANCE" in fed_back and "tolerances stand" in fed_back
+
+
+async def test_a_persons_kernel_is_judged_first_and_repaired(rmsnorm: Op, judge: LocalExecutor, tmp_path: Path) -> None:
+    agent = Given(
+        script(tmp_path / "replies", block(zoo_kernel("good"))),
+        zoo_kernel("divides_by_block").decode(),
+        rmsnorm.spec.kernel_name,
+    )
+    settings = config.load(overrides=("loop.given=mine.py", "loop.rounds=1"))
+    run = await run_op(rmsnorm, agent, judge, settings, tmp_path / "workspaces", Silent())
+    assert [(one.round, one.agent, one.status) for one in run.attempts] == [
+        (0, "person", Status.WRONG_VALUES),
+        (1, "recorded", Status.PASSED),
+    ]
+    fed_back = (run_folder(tmp_path, run) / "attempts" / "02-correct-1" / "prompt.md").read_text()
+    assert "before the first of 1 rounds" in fed_back and "no power of two" in fed_back and "BLOCK + eps" in fed_back
+    assert "Agent: person" in git(tmp_path, "log", "-1", "--format=%(trailers)", str(run.attempts[0].commit))
 
 
 async def test_three_failing_rounds_escalate(rmsnorm: Op, judge: LocalExecutor, tmp_path: Path) -> None:

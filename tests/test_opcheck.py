@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator import config, opcheck, ops, resources
-from orchestrator.errors import JudgeError, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op, Telling, Tolerance
 from orchestrator.records import DecoyResult, Fate, OpCheck, Status
@@ -128,20 +128,18 @@ async def test_an_op_s_own_decoys_must_work(
 ) -> None:
     (tmp_path / "decoys.py").write_text(source)
     broken = Op(tmp_path, changed(rmsnorm, {}).spec, rmsnorm.reference)
-    try:
-        result = await opcheck.check(broken, judge)
-    except JudgeError as error:
-        assert said in str(error)
-    else:
-        assert through(result)[said].fate is Fate.BROKEN and not result.passed
+    result = await opcheck.check(broken, judge)
+    (found,) = through(result).values()
+    assert found.fate is Fate.BROKEN and not result.passed and said in f"{found.name} {found.detail}"
 
 
 async def test_a_checker_that_refuses_the_reference_itself_scores_nothing(judge: LocalExecutor, rmsnorm: Op) -> None:
     op = changed(rmsnorm, {})
-    other = Op(op.folder, op.spec, op.reference.replace("x_wide * rstd", "torch.randn_like(x_wide)"))
+    chance = "(torch.randn_like(x_wide) if x.shape[1] == 7 else x_wide) * rstd"  # not where repeating it is tried
+    other = Op(op.folder, op.spec, op.reference.replace("x_wide * rstd", chance))
     result = await opcheck.check(other, judge)
-    assert through(result)["the reference"].fate is Fate.BROKEN and not result.passed
-    assert "it is refused where it stands for the kernel" in through(result)["the reference"].detail
+    assert through(result)["the op's own files"].fate is Fate.BROKEN and not result.passed
+    assert "it is refused where it stands for the kernel" in through(result)["the op's own files"].detail
 
 
 async def test_a_reference_that_is_not_what_op_yaml_promises_is_refused(judge: LocalExecutor, rmsnorm: Op) -> None:
@@ -149,8 +147,8 @@ async def test_a_reference_that_is_not_what_op_yaml_promises_is_refused(judge: L
     other = Op(op.folder, op.spec, op.reference.replace("w.to(wide)).to(x.dtype)", "w.to(wide))"))
     assert other.reference != op.reference
     result = await opcheck.check(other, judge)
-    assert through(result)["the reference"].fate is Fate.BROKEN and not result.passed
-    assert "float16" in through(result)["the reference"].detail
+    assert through(result)["the op's own files"].fate is Fate.BROKEN and not result.passed
+    assert "float16" in through(result)["the op's own files"].detail
 
 
 async def test_no_run_starts_on_an_op_that_fails_its_check(judge: LocalExecutor, rmsnorm: Op) -> None:
@@ -165,3 +163,25 @@ async def test_the_command_prints_the_score(tmp_path: Path) -> None:
     assert result.stdout.startswith("rmsnorm: 30 of 30 decoys rejected in ")
     unknown = orchestrator(tmp_path, "ops", "check", "rmsnrm")
     assert unknown.returncode == 2 and "did you mean rmsnorm" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("import torch\n", "import torch\nimport nowhere_at_all\n"), "reference.py cannot be imported"),
+        (("    wide = ", "    raise KeyError('x')\n    wide = "), "reference.py: rmsnorm_ref"),
+        (("    wide = ", "    assert x.dtype != torch.float16\n    wide = "), "reference.py: rmsnorm_ref"),
+        (("    return (", "    return [1] or ("), "returns list where a tensor is expected"),
+        (("w.to(wide)).to(x.dtype)", "w.to(wide)).to(x.dtype)[:, :1]"), "op.yaml (outputs) promises"),
+        (("x_wide * rstd", "x_wide * (rstd + 1e-7 * torch.randn_like(rstd))"), "when it is called again"),
+    ],
+)
+async def test_a_reference_that_cannot_be_compared_with_is_one_line_that_names_the_file(
+    judge: LocalExecutor, rmsnorm: Op, change: tuple[str, str], said: str
+) -> None:
+    assert rmsnorm.reference.count(change[0]) == 1
+    op = changed(rmsnorm, {})
+    result = await opcheck.check(Op(op.folder, op.spec, op.reference.replace(*change)), judge)
+    assert not result.passed and said in opcheck.headline(result) and "\n" not in opcheck.headline(result)
+    with pytest.raises(UsageError, match="rmsnorm: refused: BROKEN"):
+        await opcheck.require(Op(op.folder, op.spec, op.reference.replace(*change)), judge, config.load().judge)

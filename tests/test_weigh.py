@@ -46,12 +46,18 @@ def test_shapes_that_are_all_launch_bound_still_give_an_answer() -> None:
 
 
 def test_a_time_that_beats_the_ceiling_is_no_measurement() -> None:
-    found = measured(shape(40), shape(9, ideal_us=10.0))
+    found = measured(shape(40), shape(7.6, ideal_us=10.0))
     assert "a fault of the measurement or a cheat" in weigh.fault(found)
     with pytest.raises(ValueError, match="cheat"):
         weigh.weigh(found, rungs_left=0)
     nearly = measured(shape(9.2, ideal_us=10.0))  # a copy by torch is not the best there can be
     assert weigh.fault(nearly) == "" and weigh.weigh(nearly, rungs_left=0).roofline_share == 1
+
+
+def test_where_few_bytes_move_a_kernel_may_beat_a_copy() -> None:
+    few, many = shape(8, ideal_us=10), shape(8, ideal_us=10, dims=(16384, 4096))
+    assert weigh.fault(measured(few)) == ""
+    assert "16384x4096" in weigh.fault(measured(few, many))
 
 
 def test_the_share_of_the_ceiling_is_of_the_shapes_that_can_reach_it() -> None:
@@ -72,7 +78,7 @@ def test_a_curve_is_shown_and_not_decided_by() -> None:
     found = measured(shape(40), shown)
     assert weigh.weigh(found, rungs_left=0) == weigh.weigh(measured(shape(40)), rungs_left=0)
     assert [row.name for row in weigh.curve(found)] == ["512x65536 float16"] and len(weigh.rows(found)) == 1
-    assert "cheat" in weigh.fault(measured(shape(40), replace(shape(9, ideal_us=10), curve=True)))
+    assert "cheat" in weigh.fault(measured(shape(40), replace(shape(7, ideal_us=10), curve=True)))
 
 
 def test_a_measurement_of_nothing_is_none() -> None:

@@ -1,12 +1,13 @@
 """The contract of everything that proposes kernels. One provider a file; this one holds what they share.
 
-An agent gets a prompt and returns the model's words. It writes no file of the tree, sees no repository, and its word on
-correctness counts for nothing: guard, policy and judge decide.
+An agent gets a prompt and returns the model's words, or works in a copy of the tree and leaves that. It sees no
+repository, and its word on correctness counts for nothing: guard, policy and judge decide.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -19,8 +20,9 @@ class Request:
 
     prompt: Prompt
     stage: str  # "correct", ...
-    round: int  # 1, 2, 3 within the stage
+    round: int  # 1, 2, 3 within the stage; 0 where no model is asked: a person's kernel
     folder: Path  # the attempt's folder in the run's record; an agent that talks through files does it here
+    files: Mapping[str, bytes] = field(default_factory=dict)  # the tree as the attempt begins: the baseline, a kernel
 
 
 class Agent(Protocol):

@@ -18,7 +18,8 @@ from orchestrator.errors import UsageError
 if TYPE_CHECKING:
     from orchestrator.agents.pricing import PriceTable
 
-NAMES = ("auto", "anthropic", "openai", "inbox", "recorded")
+_NOBODY = "nobody"  # only where a kernel was given
+NAMES = ("auto", "anthropic", "openai", "command", "inbox", "recorded")
 Announce = Callable[[str], None]
 
 
@@ -35,18 +36,28 @@ class AgentOptions:
     wait_s: float = 1800.0  # for a provider that is down or limits the rate, over all tries
     prices: Path | None = None
     inbox_timeout_s: float | None = None  # None: wait for as long as it takes
+    command: str | None = None  # of the agent command: a line, or a preset's name
+    preset: str | None = None  # a shipped one's name, or a file
+    require_sandbox: bool = False  # an agent that runs here is confined with every piece, or not at all
 
 
 def choose(
-    name: str, *, op_recorded: Path | None, single_op: bool, options: AgentOptions, announce: Announce
+    name: str,
+    *,
+    op_recorded: Path | None,
+    single_op: bool,
+    options: AgentOptions,
+    announce: Announce,
+    given: bool = False,
 ) -> tuple[Agent, str]:
     """The agent, and one line that says which it is and why.
 
-    op_recorded is the op's folder of recorded replies, if it has one. Raises UsageError: an unknown name, a key that is
-    missing, or nothing for `auto` to take.
+    op_recorded is the op's folder of recorded replies, if it has one. With `given` a person's kernel comes first: what
+    was recorded answers other prompts, so `auto` takes nobody instead. Raises UsageError: an unknown name, a key that
+    is missing, or nothing for `auto` to take.
     """
     check_name(name)
-    chosen, why = _auto(op_recorded, single_op) if name == "auto" else (name, "asked for")
+    chosen, why = _auto(op_recorded, single_op, given) if name == "auto" else (name, "asked for")
     agent, what = _build(chosen, op_recorded, options, announce)
     return agent, f"agent {chosen}: {what} ({why})"
 
@@ -60,7 +71,7 @@ def check_name(name: str) -> None:
     raise UsageError(f"there is no agent {name!r}.{hint} Allowed are: {', '.join(NAMES)}")
 
 
-def _auto(op_recorded: Path | None, single_op: bool) -> tuple[str, str]:
+def _auto(op_recorded: Path | None, single_op: bool, given: bool) -> tuple[str, str]:
     from orchestrator.agents.keys import ANTHROPIC_KEY, OPENAI_KEY, OPENAI_URL, AnthropicKeys, OpenAIKeys
 
     anthropic, openai = AnthropicKeys(), OpenAIKeys()
@@ -71,6 +82,8 @@ def _auto(op_recorded: Path | None, single_op: bool) -> tuple[str, str]:
     unset = f"none of {ANTHROPIC_KEY}, {OPENAI_KEY} and {OPENAI_URL} is set"
     if not single_op:
         raise UsageError(f"{unset}; a batch needs a model: set one of them, or name an agent")
+    if given:
+        return _NOBODY, f"auto: {unset}"
     if op_recorded is None or not op_recorded.is_dir():
         raise UsageError(f"{unset} and this op has no recorded replies; set one of them, or take the agent 'inbox'")
     return "recorded", f"auto: {unset}"
@@ -79,8 +92,12 @@ def _auto(op_recorded: Path | None, single_op: bool) -> tuple[str, str]:
 def _build(name: str, op_recorded: Path | None, options: AgentOptions, announce: Announce) -> tuple[Agent, str]:
     if name == "recorded":
         return _recorded(op_recorded)
+    if name == _NOBODY:
+        return _nobody()
     if name == "inbox":
         return _inbox(options, announce)
+    if name == "command":
+        return _command(options, announce)
     return (_anthropic if name == "anthropic" else _openai)(options, announce)
 
 
@@ -125,6 +142,21 @@ def _inbox(options: AgentOptions, announce: Announce) -> tuple[Agent, str]:
     return agent, "writes each prompt to a file and waits for a reply in another"
 
 
+def _command(options: AgentOptions, announce: Announce) -> tuple[Agent, str]:
+    from orchestrator.agents import presets
+    from orchestrator.agents.command import CommandAgent
+
+    preset, where = presets.find(options.command, options.preset)
+    agent = CommandAgent(
+        preset,
+        announce,
+        model=options.model,
+        timeout_s=options.timeout_s,
+        require_sandbox=options.require_sandbox,
+    )
+    return agent, f"{agent.describe()} ({where})"
+
+
 def _recorded(folder: Path | None) -> tuple[Agent, str]:
     from orchestrator.agents.recorded import RecordedAgent
 
@@ -132,6 +164,12 @@ def _recorded(folder: Path | None) -> tuple[Agent, str]:
         raise UsageError("this op has no recorded replies; choose anthropic, openai or inbox")
     agent = RecordedAgent(folder)
     return agent, agent.describe()
+
+
+def _nobody() -> tuple[Agent, str]:
+    from orchestrator.agents.given import Nobody
+
+    return Nobody(), "the kernel that was given is judged, and no model is asked to improve it"
 
 
 def _prices(options: AgentOptions) -> PriceTable | None:

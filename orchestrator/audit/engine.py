@@ -9,17 +9,20 @@ import io
 import re
 import tokenize
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from orchestrator import source as sources
+from orchestrator.audit import compiled as compiles
 from orchestrator.audit.context import Context, context
 from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Hit, Rule, Silenced, in_order
 from orchestrator.audit.language import installed
 from orchestrator.audit.rules import RULES
 from orchestrator.errors import UsageError
-from orchestrator.records import Finding
+from orchestrator.records import Compiled, Finding
 from orchestrator.text import printable
 
+KEPT = 40  # findings of a candidate
 _COMMENT = re.compile(r"#\s*audit:\s*ignore\s+([\w-]+)[ \t]*(.*)")
 SKIPPED = {".git", "__pycache__", ".venv", "venv", "node_modules", ".tox", "build", "dist"}
 
@@ -29,7 +32,10 @@ def audit(path: Path) -> Audit:
     language = installed()
     version = language.version if language is not None else ""
     if path.is_dir():
-        read = [audit_bytes(_bytes(one), str(one)) for one in _tree(path)]
+        content = ((one, _bytes(one)) for one in _tree(path))
+        read = [
+            audit_bytes(data, str(one)) for one, data in content if data.strip()
+        ]  # an empty __init__.py is no fault
         found = tuple(one for one in read if one.kernels or one.unread)
         if not found:
             raise UsageError(
@@ -39,24 +45,38 @@ def audit(path: Path) -> Audit:
     return Audit((audit_bytes(_bytes(path), str(path)),), version)
 
 
+def established(data: bytes, name: str, compiled: Sequence[Compiled] = ()) -> tuple[AuditFinding, ...]:
+    """What a candidate's source shows, and what it was compiled to, the gravest first and no more than KEPT.
+
+    Its comments silence nothing: what a candidate says may convict it, never acquit it.
+    """
+    found = audit_bytes(data, name)
+    shown = [*found.findings, *(one.finding for one in found.silenced), *compiles.findings(compiled, data, name)]
+    return in_order(shown)[:KEPT]
+
+
 def audit_bytes(data: bytes, name: str) -> FileAudit:
     """Audit one file's content."""
     source = sources.read(data, name)
     if isinstance(source, Finding):
         return FileAudit(name, 0, unread=f"{source.message}; {source.advice}")
     facts = context(source, installed())
-    comments = _comments(source.text)
-    findings: list[AuditFinding] = []
-    silenced: list[Silenced] = []
-    for rule, look in RULES.values():
-        for hit in _distinct(list(look(facts))):
-            finding = _finding(rule, hit, facts, name)
-            reason = comments.get((finding.line, rule.id))
-            if reason is None:
-                findings.append(finding)
-            else:
-                silenced.append(Silenced(finding, reason))
-    return FileAudit(name, len(source.kernels), in_order(findings), tuple(silenced))
+    hits = ((rule, hit) for rule, look in RULES.values() for hit in _distinct(list(look(facts))))
+    return _with(FileAudit(name, len(source.kernels)), [_finding(*hit, facts, name) for hit in hits], source.text)
+
+
+def with_more(audit: Audit, findings: Sequence[AuditFinding], data: bytes) -> Audit:
+    """The audit of one file with what other ways than its source brought; its comments silence these too."""
+    (file,) = audit.files
+    return replace(audit, files=(_with(file, findings, data.decode("utf-8", "replace")),)) if findings else audit
+
+
+def _with(file: FileAudit, findings: Sequence[AuditFinding], text: str) -> FileAudit:
+    comments = _comments(text)
+    reasons = [(one, comments.get((one.line, one.rule))) for one in findings]
+    kept = in_order([*file.findings, *(one for one, reason in reasons if reason is None)])
+    silenced = tuple(Silenced(one, reason) for one, reason in reasons if reason is not None)
+    return replace(file, findings=kept, silenced=(*file.silenced, *silenced))
 
 
 def write(path: Path, text: str) -> None:

@@ -1,6 +1,6 @@
 """What an audit finds, as records.
 
-Owns severities, the parts of a report, what a rule is, and the order of findings. Owns no rule.
+Owns what a rule is, and the order of findings. Owns no rule; a finding itself is a record, because a report holds it.
 """
 
 from __future__ import annotations
@@ -9,31 +9,10 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from orchestrator.records import Record
+from orchestrator.records import AuditFinding, Part, Record, Severity
 
-
-class Severity(StrEnum):
-    """How grave. HIGH is kept for what the source establishes; what depends on shapes or values is MEDIUM at most."""
-
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
-
-
-class Part(StrEnum):
-    """The part of the report that a rule belongs to."""
-
-    CORRECTNESS = "correctness"
-    PERFORMANCE = "performance"
-    MEMORY = "memory access"
-    NUMERICS = "numerical stability"
-    PRACTICE = "good practice"
-
-
-_GRAVITY = {severity: number for number, severity in enumerate(Severity)}
-_ORDER = {part: number for number, part in enumerate(Part)}
+__all__ = ["Audit", "AuditFinding", "FileAudit", "Hit", "Part", "Rule", "Severity", "Silenced", "in_order"]
 
 
 @dataclass(frozen=True)
@@ -55,27 +34,6 @@ class Hit:
     node: ast.AST
     message: str
     severity: Severity | None = None  # None: the rule's own
-
-
-@dataclass(frozen=True)
-class AuditFinding(Record):
-    """One finding, for a person, a program or a code host."""
-
-    rule: str
-    severity: Severity
-    part: Part
-    file: str
-    line: int
-    column: int  # from 1
-    text: str  # the line, capped
-    message: str  # what is wrong here, and under which condition
-    why: str
-    repair: str
-
-    @property
-    def priority(self) -> tuple[int, int, str, int, int, str]:
-        """The gravest first, then by part, file and line."""
-        return _GRAVITY[self.severity], _ORDER[self.part], self.file, self.line, self.column, self.rule
 
 
 @dataclass(frozen=True)

@@ -7,46 +7,38 @@ from __future__ import annotations
 
 import json
 
-from orchestrator import records, verify
+from orchestrator import records, verifying
+from orchestrator.audit import running
 from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Part, Severity
-from orchestrator.audit.rules import RULES
+from orchestrator.audit.rules import ABOUT
+from orchestrator.audit.running import NOTHING_RUN, Evidence
 from orchestrator.text import cell, code
-from orchestrator.verify import Verified
 
 BESIDES = 8  # lines of a finding that are named after the first
 
 
-def to_json(audit: Audit, judged: Verified | None = None) -> str:
-    """{files, triton}, and `judged` as `verify` prints it where the file was judged."""
+def to_json(audit: Audit, evidence: Evidence = NOTHING_RUN) -> str:
+    """{files, triton}, and what other ways brought: `judged` as `verify` prints it, `measured` and so on."""
     content = json.loads(records.to_json(audit))
-    if judged is not None:
-        content["judged"] = json.loads(records.to_json(judged))
+    for name in ("judged", "measured", "sanitized", "reviewed"):
+        if (found := getattr(evidence, name)) is not None:
+            content[name] = json.loads(records.to_json(found))
     return json.dumps(content, indent=2)
 
 
-def exit_code(audit: Audit, judged: Verified | None = None) -> int:
-    """1 on a finding of severity high or a file that was judged and did not pass; 3 where the judge failed."""
-    return max(audit.exit_code, verify.exit_code([judged]) if judged is not None else 0)
+def exit_code(audit: Audit, evidence: Evidence = NOTHING_RUN) -> int:
+    """1 on a finding of severity high or a file that was judged and did not pass; 3 where the judge failed or
+    a model's review cannot be read.
+    """
+    judged = verifying.exit_code([evidence.judged]) if evidence.judged is not None else 0
+    unread = evidence.reviewed is not None and bool(evidence.reviewed.unread)
+    return max(audit.exit_code, judged, 3 if unread else 0)
 
 
-def judged(result: Verified) -> list[str]:
-    """The section of what the judge found when it ran the file."""
-    report = result.report
-    lines = ["", "## Judged", "", f"{report.status.value}: {report.message}"]
-    if report.cases:
-        device = f", on {report.device}" if report.device else ""
-        lines += ["", f"{report.passed_cases} of {report.expected_cases} cases passed{device}."]
-    lines += [f"- {one.where}: {one.message}; {one.advice}" for one in report.findings]
-    lines += [f"- {line}" for line in (*report.diagnosis, *report.notes)]
-    failed = next((case for case in report.cases if not case.passed), None)
-    if failed is not None:
-        lines.append(f"- first failing case: {failed.name}: {failed.status.value}: {failed.detail or failed.wrong_in}")
-    return lines
-
-
-def to_markdown(audit: Audit, *, tree: bool) -> str:
-    """The report: for a tree one table and the grave findings, for a file its five parts."""
-    return "\n".join([*(_tree(audit) if tree else _file(audit)), "", _total(audit)])
+def to_markdown(audit: Audit, *, tree: bool, evidence: Evidence = NOTHING_RUN) -> str:
+    """The report: for a tree one table and the grave findings, for a file its five parts and what running brought."""
+    parts = _tree(audit) if tree else [*_file(audit), *running.sections(evidence)]
+    return "\n".join([*parts, "", _total(audit, evidence)])
 
 
 def _tree(audit: Audit) -> list[str]:
@@ -95,7 +87,7 @@ def _grouped(findings: list[AuditFinding]) -> list[list[AuditFinding]]:
 
 def _finding(group: list[AuditFinding]) -> list[str]:
     first = group[0]
-    title = RULES[first.rule][0].title
+    title = ABOUT[first.rule].title
     lines = [f"**{first.severity.value}: {title}** ({first.rule})", ""]
     for one in group[:BESIDES]:
         lines.append(f"- {one.file}:{one.line}: {code(one.text)}: {one.message}")
@@ -104,8 +96,8 @@ def _finding(group: list[AuditFinding]) -> list[str]:
     return [*lines, "", f"Why: {first.why}", "", f"Repair: {first.repair}"]
 
 
-def _total(audit: Audit) -> str:
+def _total(audit: Audit, evidence: Evidence) -> str:
     counts = ", ".join(f"{sum(file.count(severity) for file in audit.files)} {severity.value}" for severity in Severity)
     silenced = sum(len(file.silenced) for file in audit.files)
     against = f"names compared with triton {audit.triton}" if audit.triton else "no triton here: its names not compared"
-    return f"{counts}; {silenced} silenced; {against}. These are from source alone."
+    return f"{counts}; {silenced} silenced; {against}. From {' and '.join(evidence.ways)}."

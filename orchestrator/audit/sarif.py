@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from orchestrator import __version__
 from orchestrator.audit.findings import Audit, AuditFinding, Rule, Severity, Silenced
-from orchestrator.audit.rules import RULES
+from orchestrator.audit.rules import ABOUT
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {Severity.HIGH: "error", Severity.MEDIUM: "warning", Severity.LOW: "note"}
@@ -21,7 +21,7 @@ LEVELS = {Severity.HIGH: "error", Severity.MEDIUM: "warning", Severity.LOW: "not
 
 def to_sarif(audit: Audit) -> str:
     """The log, as JSON."""
-    rules = [rule for rule, _ in RULES.values()]
+    rules = list(ABOUT.values())
     numbers = {rule.id: number for number, rule in enumerate(rules)}
     results = [_result(one, numbers) for one in audit.findings]
     for file in audit.files:
@@ -58,7 +58,7 @@ def _result(one: AuditFinding, numbers: dict[str, int]) -> dict[str, Any]:
         "ruleId": one.rule,
         "ruleIndex": numbers[one.rule],
         "level": LEVELS[one.severity],
-        "message": {"text": f"{RULES[one.rule][0].title}: {one.message}. {one.repair}"},
+        "message": {"text": f"{ABOUT[one.rule].title}: {one.message}. {one.repair}"},
         "locations": [_location(one.file, one.line, one.column)],
     }
 

@@ -10,7 +10,24 @@ import sys
 
 import typer
 
-from orchestrator.cli import audit, bench, doctor, ledger, measure, nightly, ops, redteam, run, schedule, verify
+from orchestrator.cli import (
+    audit,
+    bench,
+    convert,
+    docs,
+    doctor,
+    export,
+    ledger,
+    measure,
+    nightly,
+    ops,
+    redteam,
+    replay,
+    report,
+    run,
+    schedule,
+    verify,
+)
 from orchestrator.errors import OrchestratorError
 
 app = typer.Typer(
@@ -22,7 +39,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # In the order in which --help lists them.
-for command in (run, verify, redteam, bench, measure, nightly, schedule, audit, doctor, ledger, ops):
+_COMMANDS = (
+    *(run, convert, verify, redteam, bench, measure, export, report, replay, audit, docs),
+    *(nightly, schedule, doctor, ledger, ops),
+)
+for command in _COMMANDS:
     command.register(app)
 
 

@@ -27,6 +27,7 @@ class Asked:
 
     ops: str | None
     file: Path | None
+    ops_dir: Path | None
     resume: bool
     concurrency: int
     judges: int | None
@@ -46,14 +47,14 @@ def carry_out(asked: Asked, settings: Callable[[dict[str, Any]], Settings], work
 
     def make(one: Planned) -> Work:
         own = one.wanted.settings
-        return batch.Work(one, options.op(one.op), settings(own) if own else shared)
+        return batch.Work(one, options.op(one.op, asked.ops_dir), settings(own) if own else shared)
 
     progress = Progress(Console(stderr=asked.as_json), quiet=asked.quiet)
     agents = batch.Agents(progress.say)
     ready = {one.op: make(one) for one in _left(asked, todo, workspaces)}
     batch.check(ready.values(), shared, agents, workspaces)
     outcomes = carry.through(
-        _batch(asked, todo, lambda one: ready.pop(one.op, None) or make(one), shared, agents, workspaces, progress),
+        _batch(asked, todo, ready, make, shared, agents, workspaces, progress),
         progress,
         f"interrupted; --resume goes on with {todo.id}",
     )
@@ -66,13 +67,19 @@ def carry_out(asked: Asked, settings: Callable[[dict[str, Any]], Settings], work
 
 def _plan(asked: Asked, workspaces: Path) -> Plan:
     """The batch that is asked for; one that goes on must be of the ops that are named, if any are."""
-    from orchestrator import ops, plan
+    from orchestrator import plan
 
-    known, wanted = ops.names(options.ops_root()), None
+    def known() -> list[str]:
+        return options.catalogue(asked.ops_dir).names()
+
+    def take(entry: str) -> list[str]:
+        return options.taken(entry, asked.ops_dir)
+
+    wanted = None
     if asked.ops is not None:
-        wanted = plan.named(asked.ops, known)
+        wanted = plan.named(asked.ops, known, take)
     elif asked.file is not None:
-        wanted = plan.read(asked.file, known)
+        wanted = plan.read(asked.file, known, take)
     if not asked.resume:
         assert wanted is not None
         return plan.new(wanted)
@@ -98,7 +105,8 @@ def _left(asked: Asked, todo: Plan, workspaces: Path) -> tuple[Planned, ...]:
 async def _batch(
     asked: Asked,
     todo: Plan,
-    work_of: Callable[[Planned], Work],
+    ready: dict[str, Work],
+    make: Callable[[Planned], Work],
     shared: Settings,
     agents: Agents,
     workspaces: Path,
@@ -111,6 +119,12 @@ async def _batch(
     judges = pool.of(shared.judge, asked.judges, workspaces)
     try:
         with closing(Ledger(workspaces)) as index:
+            for sentence in batch.estimated(ready.values(), index):
+                progress.say(sentence)
+
+            def work_of(one: Planned) -> Work:
+                return ready.pop(one.op, None) or make(one)  # of an op that is over nothing is kept
+
             means = batch.Means(work_of, shared.budget.batch, agents, judges, workspaces, index, progress)
             return await batch.carry_out(todo, means, asked.concurrency)
     finally:

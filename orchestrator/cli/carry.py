@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.executors import Executor
     from orchestrator.terminal import Terminal
-    from orchestrator.watch import Watch
 
 T = TypeVar("T")
 _INTERRUPTED = 130  # as a shell has it: 128 + SIGINT
@@ -41,8 +40,17 @@ def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str = "i
     Raises:
         typer.Exit: Ctrl-C; `interrupted` has been said.
     """
+    return carried(lambda: asyncio.run(work), display, interrupted)
+
+
+def carried(call: Callable[[], T], display: Closes, interrupted: str = "interrupted") -> T:
+    """What the call comes to.
+
+    Raises:
+        typer.Exit: Ctrl-C; `interrupted` has been said.
+    """
     try:
-        return asyncio.run(work)
+        return call()
     except KeyboardInterrupt:
         display.close()
         typer.echo(interrupted, err=True)
@@ -51,30 +59,8 @@ def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str = "i
         display.close()
 
 
-@asynccontextmanager
-async def judge(settings: Settings, log: Path) -> AsyncIterator[Executor]:
+def judge(settings: Settings, log: Path) -> AbstractAsyncContextManager[Executor]:
     """One judge, of this machine or of a cluster; it starts when it is first asked."""
     from orchestrator.executors import pool
-    from orchestrator.executors.local import LocalExecutor
 
-    local = settings.judge.executor == "local"
-    executor = LocalExecutor(settings.judge.device, log) if local else pool.of(settings.judge, 1, log.parent)
-    try:
-        yield executor
-    finally:
-        await executor.close()
-
-
-@contextmanager
-def entered(workspaces: Path, watch: Watch) -> Iterator[Watch]:
-    """The watcher, and beside it the one that enters the run into the ledger."""
-    from orchestrator import tracing
-    from orchestrator.ledger import Entering, Ledger
-    from orchestrator.watch import Several
-
-    spans = tracing.watchers()
-    index = Ledger(workspaces)
-    try:
-        yield Several(Entering(index), watch, *spans)
-    finally:
-        index.close()
+    return pool.one(settings.judge, log)

@@ -11,6 +11,7 @@ from orchestrator.cli import carry, options
 
 if TYPE_CHECKING:
     from orchestrator.batch import Agents
+    from orchestrator.catalogue import Catalogue
     from orchestrator.config import Settings
     from orchestrator.nights.story import Night
     from orchestrator.progress import Progress
@@ -25,6 +26,7 @@ def nightly(
     config: options.Config = None,
     override: options.Override = None,
     agent: options.Agent = None,
+    ops_dir: options.OpsDir = None,
     device: options.Device = None,
     quick: options.Quick = None,
     require_sandbox: options.RequireSandbox = False,
@@ -40,23 +42,25 @@ def nightly(
     """
     from rich.console import Console
 
-    from orchestrator import ops, plan, records
+    from orchestrator import plan, records
     from orchestrator.batch import Agents
     from orchestrator.nights import night, report, story, webhook
     from orchestrator.progress import Progress
 
     given = {"agent": {"name": agent}, **options.judge(device, quick, None, require_sandbox)}
-    settings = options.settings(config, override, given)
+    settings, catalogue = options.settings(config, override, given), options.catalogue(ops_dir)
     if settings.night.ops:
-        plan.named(",".join(settings.night.ops), ops.names(options.ops_root()), "night.ops")
+        plan.named(",".join(settings.night.ops), catalogue.names, where="night.ops")
     url = webhook.address() if settings.night.webhook != "none" else ""
     progress = Progress(Console(stderr=json), quiet=quiet)
     agents = Agents(progress.say)
     if settings.night.generate:
-        agents.prepare(settings.agent)
+        agents.prepare(settings)
     with night.held(workspaces):
         ended = carry.through(
-            _night(settings, workspaces, agents, progress), progress, "interrupted; the next `nightly` goes on with it"
+            _night(settings, catalogue, workspaces, agents, progress),
+            progress,
+            "interrupted; the next `nightly` goes on with it",
         )
     typer.echo(records.to_json(ended) if json else report.in_lines(ended))
     typer.echo(f"report: {ended.begun.folder(workspaces) / story.REPORT}", err=json)
@@ -70,17 +74,17 @@ def nightly(
     raise typer.Exit(code)
 
 
-async def _night(settings: Settings, workspaces: Path, agents: Agents, progress: Progress) -> Night:
-    from orchestrator import ops
+async def _night(
+    settings: Settings, catalogue: Catalogue, workspaces: Path, agents: Agents, progress: Progress
+) -> Night:
     from orchestrator.executors import pool
     from orchestrator.ledger import Ledger
     from orchestrator.nights import night
 
     index = Ledger(workspaces)
     judges = pool.of(settings.judge, settings.night.judges, workspaces)
-    names = ops.names(options.ops_root())
     try:
-        means = night.Means(workspaces, names, options.op, settings, judges, agents, index, progress)
+        means = night.Means(workspaces, catalogue.names(), catalogue.load, settings, judges, agents, index, progress)
         return await night.carry_out(means)
     finally:
         await judges.close()

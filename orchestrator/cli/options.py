@@ -10,6 +10,7 @@ import typer
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.catalogue import Catalogue
     from orchestrator.config import Settings
     from orchestrator.ops import Op
 
@@ -33,13 +34,19 @@ Workspaces = Annotated[
     typer.Option(metavar="DIR", show_default=False, help="Where repositories and runs are kept. [default: workspaces]"),
 ]
 WORKSPACES = Path("workspaces")
+OpsDir = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", show_default=False, help="Ops of your own, beside the shipped. [default: ops]"),
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, as its folder is called.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the run's record as JSON; progress goes to stderr.")]
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="A YAML file of settings over the defaults.")]
 Agent = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Who writes it: auto, anthropic, openai, inbox or recorded. [default: auto]"),
+    typer.Option(metavar="NAME", help="Who writes: auto, anthropic, openai, command, inbox, recorded. [default: auto]"),
 ]
+Model = Annotated[str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")]
+Rounds = Annotated[int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")]
 Override = Annotated[
     list[str] | None,
     typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2; or a file of them."),
@@ -83,19 +90,40 @@ def settings(
     return configuration.load(files[0] if files else None, single, configuration.merged([flags, own or {}]))
 
 
-def ops_root() -> Path:
-    """The folder of the ops that are shipped."""
-    from orchestrator import resources
-
-    return resources.shipped("configs") / "ops"
-
-
-def op(name: str) -> Op:
-    """The op of this name.
+def catalogue(ops_dir: Path | None) -> Catalogue:
+    """The ops there are, shipped and the person's own.
 
     Raises:
-        ConfigurationError: there is none, or its folder is wrong.
+        UsageError: `ops_dir` is no folder.
     """
-    from orchestrator import ops
+    from orchestrator import catalogue as catalogues
 
-    return ops.load(name, ops_root())
+    return catalogues.opened(ops_dir)
+
+
+def taken(entry: str, ops_dir: Path | None) -> list[str]:
+    """The ops that an entry names: itself, or what the problem files of kernelbench:PATH become.
+
+    Raises:
+        UsageError: a file cannot be an op.
+    """
+    from orchestrator.problems import taken as problems
+
+    return problems.names(entry, ops_dir, lambda line: typer.echo(line, err=True))
+
+
+def op(name: str, ops_dir: Path | None = None) -> Op:
+    """The op of this name, or of kernelbench:FILE.
+
+    Raises:
+        UsageError: there is none, or its folder is wrong.
+    """
+    if ":" in name:
+        (name,) = _one(name, taken(name, ops_dir))
+    return catalogue(ops_dir).load(name)
+
+
+def _one(entry: str, names: list[str]) -> list[str]:
+    if len(names) != 1:
+        raise UsageError(f"{entry} is a folder of {len(names)} problems: --ops takes them, --op takes one file")
+    return names

@@ -16,8 +16,6 @@ from orchestrator.errors import UsageError
 if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.ops import Op
-    from orchestrator.records import Run
-    from orchestrator.terminal import Terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +26,8 @@ def register(app: typer.Typer) -> None:
 def run(
     context: typer.Context,
     op: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them.")
+        str | None,
+        typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them. Or kernelbench:FILE."),
     ] = None,
     ops: Annotated[
         str | None, typer.Option(metavar="NAMES", help="A batch: ops by commas, or all. Unattended, to the end.")
@@ -36,6 +35,7 @@ def run(
     ops_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A batch: a YAML list of ops, each with settings of its own.")
     ] = None,
+    ops_dir: options.OpsDir = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest batch, with these settings.")] = False,
     concurrency: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Of a batch: as many ops at once. [default: 8]")
@@ -45,15 +45,21 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Of a batch: print the table at the end only.")] = False,
     agent: options.Agent = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")
+    model: options.Model = None,
+    command: Annotated[
+        str | None,
+        typer.Option(metavar="LINE", help="Of the agent command: what to run, or a preset's name, such as claude."),
     ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")
-    ] = None,
+    rounds: options.Rounds = None,
     stages: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,optimize,tune]"),
+        typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,launch,optimize,tune]"),
+    ] = None,
+    begin_from: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE", help="A kernel of yours: judged and measured, then improved from there."
+        ),
     ] = None,
     persist: Annotated[bool, typer.Option("--persist", help="Go on with the stages left, also at parity.")] = False,
     executor: Annotated[
@@ -90,38 +96,44 @@ def run(
         )
     if (op is not None) + (ops is not None) + (ops_file is not None) > 1 or (op is not None and resume):
         raise UsageError("--op is one run, --ops or --ops-file a batch, --resume goes on with one: give one of them")
+    if begin_from is not None and (many or dry_run):
+        raise UsageError("--from is for a run of one op, and what a model is asked follows from the verdict: --op NAME")
     if many and dry_run:
         raise UsageError("--dry-run prints the first prompt of one op: give --op NAME")
     if not many and (concurrency is not None or judges is not None or quiet):
         raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
+    if command is not None and agent not in (None, "command"):
+        raise UsageError(f"--command is of the agent command, and --agent {agent} was given: give one of them")
     given: dict[str, dict[str, Any]] = {
-        "agent": {"name": agent, "model": model},
+        "agent": {"name": agent or ("command" if command else None), "model": model, "command": command},
         "loop": {
             "rounds": rounds,
             "stages": stages.split(",") if stages is not None else None,
             "persist": persist or None,
+            "given": begin_from,
         },
         "judge": options.judge(device, quick, seed, require_sandbox)["judge"]
         | {"executor": executor, "ray_address": ray_address},
         "measure": {"require_idle": require_idle or None},
     }
     if op is None:
-        asked = batches.Asked(ops, ops_file, resume, concurrency or 8, judges, quiet, json)
+        asked = batches.Asked(ops, ops_file, ops_dir, resume, concurrency or 8, judges, quiet, json)
         raise typer.Exit(
             batches.carry_out(asked, lambda own: options.settings(config, override, given, own), workspaces)
         )
-    settings, wanted = options.settings(config, override, given), options.op(op)
+    settings, wanted = options.settings(config, override, given), options.op(op, ops_dir)
     if dry_run:
-        raise typer.Exit(_dry_run(wanted, settings))
-    raise typer.Exit(_run(wanted, settings, workspaces, as_json=json))
+        raise typer.Exit(first_prompt(wanted, settings))
+    raise typer.Exit(carried_out(wanted, settings, workspaces, as_json=json))
 
 
-def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
-    from orchestrator import records
+def carried_out(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
+    """One run of the op, from its first prompt to its decision; returns the exit code."""
+    from orchestrator import library, records
 
     terminal = carry.terminal(to_stderr=as_json)
-    finished = carry.through(
-        _loop(op, settings, workspaces, terminal),
+    finished = carry.carried(
+        lambda: library.run_op(op, workspaces=workspaces, settings=settings, watch=terminal, say=terminal.say),
         terminal,
         f"interrupted; the record so far is in {workspaces / 'runs'}",
     )
@@ -130,30 +142,10 @@ def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
     return finished.exit_code
 
 
-async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
-    from orchestrator import opcheck
-    from orchestrator.agents.choose import choose
-    from orchestrator.asking import Asking, Purse
-    from orchestrator.loop import run_op
-
-    agent, why = choose(
-        settings.agent.name,
-        op_recorded=op.recorded,
-        single_op=True,
-        options=settings.agent.options(),
-        announce=terminal.say,
-    )
-    terminal.say(why)
-    async with carry.judge(settings, workspaces / "judge.log") as executor:
-        terminal.say(await opcheck.require(op, executor, settings.judge))
-        asking = Asking(agent, (Purse("op", settings.budget.op),))
-        with carry.entered(workspaces, terminal) as watch:
-            return await run_op(op, asking, executor, settings, workspaces, watch)
-
-
-def _dry_run(op: Op, settings: Settings) -> int:
+def first_prompt(op: Op, settings: Settings) -> int:
     """Print the first prompt. The judge is asked where it would judge, since the prompt says so; nothing is kept."""
     from orchestrator.agents.render import render
+    from orchestrator.docs import cache
     from orchestrator.prompts import Prompts
     from orchestrator.records import Judging
 
@@ -163,5 +155,7 @@ def _dry_run(op: Op, settings: Settings) -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         where = carry.through(judging(Path(folder) / "judge.log"), carry.terminal(to_stderr=True))
-    typer.echo(render(Prompts(op, where, settings.loop.rounds).generate()))
+    guide = cache.ready(where.versions["triton"], settings.docs.folder)
+    prompts = Prompts(op, where, settings.loop.rounds, guide, in_tree=settings.agent.in_tree)
+    typer.echo(render(prompts.generate()))
     return 0

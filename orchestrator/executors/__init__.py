@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from orchestrator.measured import Measured, MeasureJob
+from orchestrator.measured import Measured, MeasureJob, SweepJob, Swept
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report
 
 
@@ -25,6 +25,10 @@ class Executor(Protocol):
 
     async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
         """How fast a passed kernel is; `tell` hears of the progress. Raises JudgeError, also where there is no GPU."""
+        ...
+
+    async def sweep(self, job: SweepJob, tell: Callable[[str], None]) -> Swept:
+        """What other launch parameters would do to a passed kernel. Raises JudgeError, also where there is no GPU."""
         ...
 
     async def close(self) -> None:

@@ -12,14 +12,14 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import IO
 
 from orchestrator.errors import JudgeError
 from orchestrator.judge import channel
-from orchestrator.measured import Measured, MeasureJob
-from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report, from_json, to_json
+from orchestrator.measured import Measured, MeasureJob, SweepJob, Swept
+from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Record, Report, from_json, to_json
 from orchestrator.text import printable
 
 _START_S = 120  # importing torch from a cold disk
@@ -30,6 +30,16 @@ _KEPT_FOR_GCC = ("LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH")  # Triton compiles i
 _KEPT_PREFIXES = ("TRITON_", "HIP_", "ROCR_", "NVIDIA_", "HSA_", "OPENBLAS_", "OMP_")
 _REPORT_LIMIT_BYTES = 64 << 20
 _OTHER_JOB = "the judge answered another job than the one it was given"
+
+
+@contextlib.asynccontextmanager
+async def opened(device: str, log: Path) -> AsyncIterator[LocalExecutor]:
+    """A judge on this machine; it starts when it is first asked, and is ended whatever happens."""
+    executor = LocalExecutor(device, log)
+    try:
+        yield executor
+    finally:
+        await executor.close()
 
 
 class LocalExecutor:
@@ -93,15 +103,28 @@ class LocalExecutor:
 
     async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
         """How fast a passed kernel is. A judge that dies meanwhile is an error: half a measurement is none."""
-        await self.start()
-        self._send({"measure": to_json(job, indent=None)})
         silence = 2 * (job.limits.call_s + job.limits.compile_s) + _SLACK_S
-        while "progress" in (answer := await self._receive(silence)):
-            tell(str(answer["progress"]))
-        measured = from_json(Measured, str(answer["measured"]))
+        measured = from_json(Measured, await self._told("measure", job, "measured", silence, tell))
         if measured.nonce != job.nonce:
             raise JudgeError(_OTHER_JOB)
         return measured
+
+    async def sweep(self, job: SweepJob, tell: Callable[[str], None]) -> Swept:
+        """What other launch parameters would do. Says nothing for as long as one shape takes."""
+        limits = job.kernel.limits
+        silence = job.total_s + limits.call_s + limits.compile_s + _SLACK_S
+        swept = from_json(Swept, await self._told("sweep", job, "swept", silence, tell))
+        if swept.nonce != job.kernel.nonce:
+            raise JudgeError(_OTHER_JOB)
+        return swept
+
+    async def _told(self, what: str, job: Record, answered: str, silence: float, tell: Callable[[str], None]) -> str:
+        """The answer to a job that says how far it is. A judge that dies meanwhile is an error."""
+        await self.start()
+        self._send({what: to_json(job, indent=None)})
+        while "progress" in (answer := await self._receive(silence)):
+            tell(str(answer["progress"]))
+        return str(answer[answered])
 
     async def close(self) -> None:
         """End the judge; its fork server and any candidate die with it."""

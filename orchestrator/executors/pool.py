@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, TypeVar
 from orchestrator import gpu
 from orchestrator.errors import JudgeLost
 from orchestrator.executors import Executor
-from orchestrator.executors.local import LocalExecutor
-from orchestrator.measured import Measured, MeasureJob
+from orchestrator.executors.local import LocalExecutor, opened
+from orchestrator.measured import Measured, MeasureJob, SweepJob, Swept
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report
 
 if TYPE_CHECKING:
@@ -46,6 +46,20 @@ def of(settings: JudgeSettings, count: int | None, logs: Path) -> Pool:
     cluster = Cluster(settings)
     slots = [Slot(RayExecutor(cluster), str(number)) for number in range(count or cluster.places())]
     return Pool(slots, cluster.close)
+
+
+@asynccontextmanager
+async def one(settings: JudgeSettings, log: Path) -> AsyncIterator[Executor]:
+    """A single judge, which is ended whatever happens; what it prints goes to `log`, where it is of this machine."""
+    if settings.executor == "local":
+        async with opened(settings.device, log) as executor:
+            yield executor
+        return
+    judges = of(settings, 1, log.parent)
+    try:
+        yield judges
+    finally:
+        await judges.close()
 
 
 def local(count: int | None, device: str, logs: Path) -> Pool:
@@ -84,6 +98,10 @@ class Pool:
     async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
         """By the judge of a GPU on which nothing else runs meanwhile."""
         return await self._on(self._alone, lambda executor: executor.measure(job, tell))
+
+    async def sweep(self, job: SweepJob, tell: Callable[[str], None]) -> Swept:
+        """As a measurement: alone on its GPU."""
+        return await self._on(self._alone, lambda executor: executor.sweep(job, tell))
 
     async def close(self) -> None:
         """End all judges."""

@@ -9,6 +9,7 @@ compared was measured on the same.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from orchestrator import __version__
 from orchestrator.errors import JudgeError, JudgeLost, UsageError
 from orchestrator.executors.local import LocalExecutor, judge_environment
-from orchestrator.measured import Measured, MeasureJob
+from orchestrator.measured import Measured, MeasureJob, SweepJob, Swept
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report, from_json, to_json
 from orchestrator.text import printable
 from orchestrator.tree import os_errors
@@ -29,7 +30,9 @@ from orchestrator.tree import os_errors
 if TYPE_CHECKING:
     from orchestrator.config import JudgeSettings
 
-AnyJob = TypeVar("AnyJob", Job, MeasureJob, OpCheckJob)
+AnyJob = TypeVar("AnyJob", bound=Job | MeasureJob | SweepJob | OpCheckJob)
+_TIMED: dict[str, type[MeasureJob] | type[SweepJob]] = {"MeasureJob": MeasureJob, "SweepJob": SweepJob}
+_OTHER_JOB = "the judge answered another job than the one it was given"
 _KIND = "accelerator_type:"  # Ray's own custom resource for the kind of a node's cards
 _KEPT_FOR_RAY = ("RAY_", "HOME", "TMPDIR", "USER")  # and what a judge's environment keeps
 
@@ -146,7 +149,7 @@ class RayExecutor:
         await self.start()
         report = from_json(Report, await self._asked(self._actor.judge.remote(parcel(job))))
         if report.nonce != job.nonce:
-            raise JudgeError("the judge answered another job than the one it was given")
+            raise JudgeError(_OTHER_JOB)
         return report
 
     async def check_op(self, job: OpCheckJob) -> OpCheck:
@@ -156,16 +159,27 @@ class RayExecutor:
 
     async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
         """How fast a passed kernel is."""
+        measured = from_json(Measured, await self._timed(job, tell))
+        if measured.nonce != job.nonce:
+            raise JudgeError(_OTHER_JOB)
+        return measured
+
+    async def sweep(self, job: SweepJob, tell: Callable[[str], None]) -> Swept:
+        """What other launch parameters would do."""
+        swept = from_json(Swept, await self._timed(job, tell))
+        if swept.nonce != job.kernel.nonce:
+            raise JudgeError(_OTHER_JOB)
+        return swept
+
+    async def _timed(self, job: MeasureJob | SweepJob, tell: Callable[[str], None]) -> str:
+        """The answer to a job that says how far it is."""
         await self.start()
         said = ""
-        async for piece in self._pieces(self._actor.measure.options(num_returns="streaming").remote(parcel(job))):
+        async for piece in self._pieces(self._actor.timed.options(num_returns="streaming").remote(parcel(job))):
             said = piece
             if not piece.startswith("{"):
-                tell(piece)
-        measured = from_json(Measured, said)
-        if measured.nonce != job.nonce:
-            raise JudgeError("the judge answered another job than the one it was given")
-        return measured
+                tell(piece.strip())
+        return said
 
     async def close(self) -> None:
         """End the judge; its processes end with its actor."""
@@ -209,17 +223,20 @@ class RemoteJudge:
         with unpacked(job, OpCheckJob) as here:
             return to_json(await self._executor.check_op(here), indent=None)
 
-    async def measure(self, job: Parcel) -> AsyncIterator[str]:
-        """Lines of progress, then the measurement."""
-        import asyncio
-
+    async def timed(self, job: Parcel) -> AsyncIterator[str]:
+        """Lines of progress, then what a measurement or a sweep came to."""
         lines: asyncio.Queue[str] = asyncio.Queue()
-        with unpacked(job, MeasureJob) as here:
-            measuring = asyncio.ensure_future(self._executor.measure(here, lambda text: lines.put_nowait(f" {text}")))
-            measuring.add_done_callback(lambda done: lines.put_nowait(""))
+        with unpacked(job, _TIMED[job.kind]) as here:
+            work = asyncio.ensure_future(self._work(here, lambda text: lines.put_nowait(f" {text}")))
+            work.add_done_callback(lambda done: lines.put_nowait(""))
             while line := await lines.get():
                 yield line
-            yield to_json(await measuring, indent=None)
+            yield to_json(await work, indent=None)
+
+    async def _work(self, job: MeasureJob | SweepJob, tell: Callable[[str], None]) -> Measured | Swept:
+        if isinstance(job, SweepJob):
+            return await self._executor.sweep(job, tell)
+        return await self._executor.measure(job, tell)
 
 
 def scrub(environment: Any) -> None:
@@ -229,9 +246,9 @@ def scrub(environment: Any) -> None:
         del environment[name]
 
 
-def parcel(job: Job | MeasureJob | OpCheckJob) -> Parcel:
+def parcel(job: AnyJob) -> Parcel:
     """A job with its folder's files."""
-    top = Path(job.folder)
+    top = Path(job.kernel.folder if isinstance(job, SweepJob) else job.folder)
     with os_errors(f"read {top}"):
         found = sorted(path for path in top.rglob("*") if not path.is_symlink())
         files = {str(path.relative_to(top)): path.read_bytes() for path in found if path.is_file()}
@@ -249,9 +266,15 @@ def unpacked(sent: Parcel, kind: type[AnyJob]) -> Iterator[AnyJob]:
             (folder / name).mkdir(parents=True, exist_ok=True)
         for name, data in sent.files.items():
             (folder / name).write_bytes(data)
-        yield replace(from_json(kind, sent.record), folder=str(folder))
+        yield _at(from_json(kind, sent.record), str(folder))
     finally:
         shutil.rmtree(top, ignore_errors=True)
+
+
+def _at(job: AnyJob, folder: str) -> AnyJob:
+    if isinstance(job, SweepJob):
+        return replace(job, kernel=replace(job.kernel, folder=folder))
+    return replace(job, folder=folder)
 
 
 def _kinds(node: Mapping[str, float]) -> set[str]:

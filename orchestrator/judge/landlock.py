@@ -73,18 +73,18 @@ def file_rights(version: int) -> Right:
     return rights
 
 
-def restrict(rules: Iterable[Rule], version: int, handled: Right | None = None) -> None:
+def restrict(rules: Iterable[Rule], version: int, handled: Right | None = None, *, tcp: bool = False) -> None:
     """Confines the calling thread, and all it starts, for good; needs no_new_privs or CAP_SYS_ADMIN.
 
     Every handled file right (all, unless said) is refused except where a rule grants it. Moving a file to another
     folder (REFER) is refused even when it is not handled, so whoever leaves it out must mean that. TCP bind and
-    connect are refused (ABI 4), signals and abstract sockets stay within the confined processes (ABI 6). A rule
-    for a path that does not exist grants nothing.
+    connect are refused (ABI 4) unless `tcp`; signals and abstract sockets stay within the confined processes (ABI 6).
+    A rule for a path that does not exist grants nothing.
     """
     handled = file_rights(version) if handled is None else handled
-    tcp = 0b11 if version >= TCP_ABI else 0
+    ports = 0b11 if version >= TCP_ABI and not tcp else 0
     scopes = 0b11 if version >= SCOPE_ABI else 0
-    attributes = struct.pack("QQQ", handled, tcp, scopes)
+    attributes = struct.pack("QQQ", handled, ports, scopes)
     ruleset = syscall(_CREATE_RULESET, attributes, len(attributes), 0)
     try:
         for rule in rules:

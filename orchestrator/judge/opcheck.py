@@ -8,8 +8,9 @@ cannot call it equivalent. Cases that differ from verdict to verdict reject noth
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -18,13 +19,12 @@ from typing import Any
 
 import torch
 
-from orchestrator.errors import JudgeError
-from orchestrator.judge import decoys, testfile
+from orchestrator.judge import decoys, large, promises
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.contract import as_promised
-from orchestrator.judge.checks.series import identical
 from orchestrator.judge.compare import compared
 from orchestrator.judge.decoys import Decoy
+from orchestrator.judge.promises import OwnFilesFail, broken
 from orchestrator.records import DecoyResult, Fate, OpCheck, OpCheckJob, Status
 
 _SEED = 0  # the same values each time: the result belongs to the op, not to the day
@@ -42,6 +42,7 @@ class _Trial:
     case: str = ""
     status: Status | None = None
     detail: str = ""
+    raised: str = ""  # on a case whose inputs it changes into ones that the reference does not take
     nearest: float = -1  # to being rejected, of the cases on which it differs and was let through; 1 rejects
 
     @property
@@ -51,7 +52,9 @@ class _Trial:
 
     def result(self) -> DecoyResult:
         """Its fate, once all cases are through."""
-        fate = self.fate or (Fate.PASSED if self.case else Fate.EQUIVALENT)
+        fate = self.fate or (Fate.PASSED if self.case else Fate.UNMADE if self.raised else Fate.EQUIVALENT)
+        if fate is Fate.UNMADE:
+            return DecoyResult(self.decoy.name, self.decoy.about, fate, detail=self.raised)
         detail = f"{self.detail}: {self.decoy.advice}" if fate is Fate.PASSED else self.detail
         return DecoyResult(self.decoy.name, self.decoy.about, fate, self.case, self.status, detail)
 
@@ -63,6 +66,8 @@ def check(job: OpCheckJob, device: str, shown: str) -> OpCheck:
     torch.set_num_threads(1)  # thousands of small operations: threads would only wait for each other
     try:
         results = _fates(job, device)
+    except OwnFilesFail as failed:
+        results = (failed.result,)
     finally:
         torch.set_num_threads(threads)
     return OpCheck(job.op, shown, results, round(time.perf_counter() - begun, 3))
@@ -72,16 +77,18 @@ def _fates(job: OpCheckJob, device: str) -> tuple[DecoyResult, ...]:
     stand_in = _StandIn(job.in_place)
     kernel = ModuleType(job.module)
     setattr(kernel, job.function, stand_in)
-    with testfile.loaded(Path(job.folder), kernel) as test:
+    with promises.own_files(job, kernel) as test:
         right = _Trial(Decoy("the reference", "not a decoy at all", getattr(test, job.reference), ""))
         trials = [_Trial(decoy) for decoy in _all_decoys(job, test)]
         bench = _Bench(job, test, device, stand_in)
+        if unkept := bench.promise_not_kept():
+            return (unkept,)
         for case in bench.fixed:
             bench.ask(case, [trial for trial in (right, *trials) if trial.fate is None])
         _look_further(bench, trials)
-        broken = bench.promises_broken() or _refused(right)
+        refused = _refused(right)
     results = (_as_declared(trial.result(), job.equivalent) for trial in trials)
-    return (*broken, *results, *_undeclarable(job, trials))
+    return (*refused, *results, *_undeclarable(job, trials))
 
 
 def _all_decoys(job: OpCheckJob, test: ModuleType) -> list[Decoy]:
@@ -89,7 +96,7 @@ def _all_decoys(job: OpCheckJob, test: ModuleType) -> list[Decoy]:
     try:
         own = decoys.own(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else []
     except Exception as error:  # noqa: BLE001 - the author's file, executed
-        raise JudgeError(f"the op's decoys.py cannot be used: {type(error).__name__}: {error}") from error
+        raise OwnFilesFail("decoys.py cannot be used: it", error) from error
     return [*decoys.made(job, getattr(test, job.reference)), *own]
 
 
@@ -109,8 +116,8 @@ def _refused(right: _Trial) -> list[DecoyResult]:
     """A checker that refuses the reference itself refuses everything, and its score says nothing."""
     if right.fate is None:
         return []
-    detail = f"it is refused where it stands for the kernel ({right.status}): {right.detail}"
-    return [replace(right.result(), fate=Fate.BROKEN, status=None, detail=detail)]
+    detail = f"reference.py: it is refused where it stands for the kernel ({right.status}): {right.detail}"
+    return [broken(detail, right.case)]
 
 
 class _StandIn:
@@ -137,6 +144,7 @@ class _Bench:
         self._test = test
         self._device = device
         self._stand_in = stand_in
+        self._reference: Callable[..., Any] = getattr(test, job.reference)
         quick = device == "cpu" if job.quick is None else job.quick
         one, other = (test.holdouts(seed, quick) for seed in _OTHER_SEEDS)
         self.fixed = [*test.cases(quick), *test.telling(), *(case for case in one if case in other)]
@@ -158,26 +166,28 @@ class _Bench:
                 if isinstance(value, int | float):
                     yield replace(plain, parameters=self._job.parameters | {name: value + 1})
 
-    def promises_broken(self) -> list[DecoyResult]:
-        """Where the reference's results are not of the shape and dtype that op.yaml promises."""
-        for case in {case.dtype: case for case in self.fixed}.values():
+    def promise_not_kept(self) -> DecoyResult | None:
+        """Where the reference is not what op.yaml says of it, on a case for each dtype."""
+        by_size = sorted(self.fixed, key=lambda case: math.prod(case.dims.values()))
+        for case in {case.dtype: case for case in by_size[: len(by_size) // 2 + 1]}.values():  # of middle size
             inputs, _ = self._made(case)
-            results = _sequence(getattr(self._test, self._job.reference)(**inputs, **case.parameters))
-            got = [(tuple(one.shape), str(one.dtype).removeprefix("torch.")) for one in results]
-            promised = [self._promised(name, inputs, case.dims) for name in self._job.outputs]
-            if got != promised:
-                detail = f"op.yaml promises {promised} and it gives {got}"
-                return [
-                    DecoyResult("the reference", "what SPEC.md says is not so", Fate.BROKEN, case.name, None, detail)
-                ]
-        return []
+            if unkept := promises.not_kept(self._job, self._reference, case, inputs):
+                return unkept
+            if unkept := self._not_parted(case, inputs):
+                return unkept
+        return None
 
-    def _promised(
-        self, name: str, inputs: dict[str, torch.Tensor], dims: dict[str, int]
-    ) -> tuple[tuple[int, ...], str]:
-        sizes = [eval(size, {"__builtins__": {}}, dict(dims)) for size in self._job.outputs[name]]  # plain arithmetic
-        dtype = self._job.output_dtypes[name]
-        return tuple(sizes), str(inputs[dtype].dtype).removeprefix("torch.") if dtype in inputs else dtype
+    def _not_parted(self, case: Any, inputs: dict[str, torch.Tensor]) -> DecoyResult | None:
+        """Where an op has a large case, which is compared in parts, and its results cannot be."""
+        if not hasattr(self._test, "run_in_parts"):
+            return None
+        self._stand_in.decoy = Decoy("the reference", "", self._reference, "")
+        if large.figures(self._test, case, inputs)["status"] is Status.PASSED:
+            return None
+        along = self._test.ALONG
+        return broken(
+            f"op.yaml (sweep.large): the results depend on each other along {along}; name another dim", case.name
+        )
 
     def ask(self, case: Any, trials: Sequence[_Trial]) -> None:
         """Whether the case rejects them, by the test file's own comparison."""
@@ -186,7 +196,12 @@ class _Bench:
             self._stand_in.decoy = trial.decoy
             try:
                 got, want = self._test.run(inputs, case.parameters)
-            except Exception as error:  # noqa: BLE001 - the author's decoys raise anything
+            except Exception as error:  # noqa: BLE001 - the author's code raises anything
+                if trial.decoy.function is self._reference:
+                    raise OwnFilesFail(f"reference.py: {self._job.reference}", error, case.name) from error
+                if not trial.decoy.authored:
+                    trial.raised = f"the reference raises {type(error).__name__} on what it would be given"
+                    continue
                 trial.fate, trial.case = Fate.BROKEN, case.name
                 trial.detail = f"raised {type(error).__name__}: {error}: a decoy must return a result"
                 continue
@@ -196,11 +211,15 @@ class _Bench:
         """Note which are not the reference on this case; it rejects none. False where the op takes no such case."""
         try:
             inputs, exact = self._made(case)
-        except JudgeError:
+        except OwnFilesFail:
             return False
         for trial in trials:
             self._stand_in.decoy = trial.decoy
-            got, want = self._test.run(inputs, case.parameters)
+            try:
+                got, want = self._test.run(inputs, case.parameters)
+            except Exception as error:  # noqa: BLE001 - the author's reference, on inputs that a decoy changed
+                trial.raised = trial.raised or f"the reference raises {type(error).__name__} on what it would be given"
+                continue
             if not self._same(trial.decoy, got, want, inputs, case, exact):
                 trial.case, trial.detail = case.name, "equal on every listed case; not on this one, which is not listed"
         return True
@@ -208,7 +227,7 @@ class _Bench:
     def _judge(
         self, case: Any, trial: _Trial, got: Any, want: Any, inputs: dict[str, torch.Tensor], exact: Any
     ) -> None:
-        if identical(_sequence(got), _sequence(want)):
+        if _alike(_sequence(got), _sequence(want)):
             return  # no comparison can tell them apart
         try:
             as_promised(got, want)
@@ -225,17 +244,19 @@ class _Bench:
             trial.detail = f"differs, and at most by {said} (at most {self._test.PRECISION:g})"
 
     def _made(self, case: Any) -> tuple[dict[str, torch.Tensor], Any]:
+        what = "making the inputs as op.yaml and reference.py say"
         try:
             inputs: dict[str, torch.Tensor] = self._test.make_inputs(case, self._device, _SEED)
+            what = f"reference.py: {self._job.reference}, for float64,"
             exact = self._test.exactly(inputs, case.parameters)
         except Exception as error:  # noqa: BLE001 - the author's code
-            raise JudgeError(f"the op's own files fail on {case.name}: {type(error).__name__}: {error}") from error
+            raise OwnFilesFail(what, error, case.name) from error
         self.varied |= {name for name, value in case.parameters.items() if value != self._job.parameters.get(name)}
         return inputs, exact
 
     def _same(self, decoy: Decoy, got: Any, want: Any, inputs: dict[str, torch.Tensor], case: Any, exact: Any) -> bool:
-        """Bit for bit; or in float64, where a sum in another order does not show, to twelve digits."""
-        if identical(_sequence(got), _sequence(want)):
+        """As any comparison sees it; or in float64, where a sum in another order does not show, to twelve digits."""
+        if _alike(_sequence(got), _sequence(want)):
             return True
         if not decoy.exact:
             return False
@@ -249,6 +270,15 @@ def _within(bounds: Sequence[int], size: int) -> int:
     low, high, *step = bounds
     among = range(low, high + 1, *step)
     return max((one for one in among if one <= size), default=low)
+
+
+def _alike(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """The same tensors, whatever bits a NaN has."""
+    pairs = list(zip(some, others, strict=False))
+    same = len(some) == len(others) and all(
+        one.shape == other.shape and one.dtype == other.dtype for one, other in pairs
+    )
+    return same and all(bool(((one == other) | (one.isnan() & other.isnan())).all()) for one, other in pairs)
 
 
 def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -15,10 +15,11 @@ from typing import Any
 
 import torch
 
-from orchestrator.judge.candidate import Candidate, Returned
+from orchestrator.judge.candidate import ZONE, Candidate, Returned
 from orchestrator.judge.checks import Call, CallCheck
 from orchestrator.judge.checks.contract import plain_tensors
-from orchestrator.judge.memory import copy_of, tensor_in
+from orchestrator.judge.large import Room
+from orchestrator.judge.memory import Arena, copy_of, form_of, slots, tensor_in
 from orchestrator.judge.ways import Way
 from orchestrator.records import Job
 
@@ -82,6 +83,13 @@ class Proxy:
     def ask_in(self, way: Way, exchange: Exchange) -> Exchange:
         """The same call, made in another way. Its result is not checked: it is not the kernel's usual call."""
         return self._exchange(exchange.inputs, exchange.parameters, fill=FILL, way=way)
+
+    def make_room(self, inputs: Mapping[str, torch.Tensor], room: Room) -> tuple[Arena, Arena]:
+        """Move to buffers that these inputs fit into, and results no larger. The caller closes them at the end."""
+        _, needed = slots([form_of(tensor) for tensor in inputs.values()], ZONE)
+        arenas = room(needed)
+        self._candidate.move(arenas)
+        return arenas
 
     @property
     def alive(self) -> bool:

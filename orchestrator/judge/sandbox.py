@@ -83,11 +83,11 @@ def make_undumpable() -> None:
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
 
 
-def keep_signals_inside(outsider: int) -> bool:
+def keep_signals_inside(outsider: int, *, tcp: bool = False) -> bool:
     """Leaves the calling process able to signal only itself and what it forks from now on; False where Landlock cannot.
 
     Then `kill(-1)` ends exactly its descendants. That is too dangerous to take on trust, so it is tried on `outsider`,
-    a process of the same user.
+    a process of the same user. TCP is refused from then on unless `tcp`.
     """
     version = landlock.abi()
     if version < landlock.SCOPE_ABI:
@@ -95,7 +95,7 @@ def keep_signals_inside(outsider: int) -> bool:
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     try:
         # REFER everywhere: Landlock refuses it unless granted, and the candidate's own rules cannot give it back.
-        landlock.restrict([Rule(Path("/"), Right.REFER)], version, Right.REFER)
+        landlock.restrict([Rule(Path("/"), Right.REFER)], version, Right.REFER, tcp=tcp)
         os.kill(outsider, 0)
     except PermissionError:
         return True
@@ -110,7 +110,7 @@ def confine(spec: Confinement) -> tuple[SandboxPiece, ...]:
     Raises OSError only for what a Linux of the last decade cannot refuse; a piece that it can is returned as not held.
     """
     linux.prctl(linux.PR_SET_DUMPABLE, 1)  # a forked undumpable process cannot write its own /proc files, used below
-    pieces = [_own_session(), _first_for_the_oom_killer(), _network()]
+    pieces = [_own_session(), _first_for_the_oom_killer(), no_network()]
     _set_limits(spec)
     pieces += [SandboxPiece("limits", True), _no_capabilities(), _no_new_privileges()]
     make_undumpable()
@@ -172,7 +172,8 @@ def _first_for_the_oom_killer() -> SandboxPiece:
     return SandboxPiece(name, True)
 
 
-def _network() -> SandboxPiece:
+def no_network() -> SandboxPiece:
+    """A network namespace of its own, in which there is nothing to reach."""
     name = "network namespace"
     try:
         linux.unshare(linux.CLONE_NEWNET)

@@ -119,15 +119,37 @@ def refuse() -> None:
     linux.install_filter(_program(*_ARCHITECTURES[platform.machine()]))
 
 
-def _program(column: int, architecture: int) -> bytes:
-    """The filter's instructions for one architecture; `column` chooses among the call numbers above."""
+def refuse_local_sockets() -> None:
+    """Refuses sockets that have a path, which Landlock does not: Docker's, ssh-agent's, the desktop's key ring.
+
+    Pairs of sockets and the network stay. io_uring goes too, which makes sockets that no filter sees.
+    """
+    column, architecture = _ARCHITECTURES[platform.machine()]
+    code = _beginning(column, architecture)
+    for name in ("io_uring_setup", "io_uring_enter", "io_uring_register"):
+        code += _refused(_REFUSED[name][column])
+    code += _when(_SOCKET[column], [_argument(0), _op(_IF_EQUAL, _AF_UNIX, 0, 1), _op(_RETURN, _REFUSE)])
+    linux.install_filter(b"".join([*code, _op(_RETURN, _ALLOW)]))
+
+
+def _beginning(column: int, architecture: int) -> list[bytes]:
+    """Refuses calls of another architecture; then the number of the call is loaded."""
     code = [_op(_LOAD, _ARCHITECTURE_AT), _op(_IF_EQUAL, architecture, 1, 0), _op(_RETURN, _REFUSE)]
     code += [_op(_LOAD, _NUMBER_AT)]
     if column == 0:
         code += [_op(_IF_AT_LEAST, _X32_BIT, 0, 1), _op(_RETURN, _REFUSE)]
+    return code
+
+
+def _refused(number: int | None) -> list[bytes]:
+    return [] if number is None else [_op(_IF_EQUAL, number, 0, 1), _op(_RETURN, _REFUSE)]
+
+
+def _program(column: int, architecture: int) -> bytes:
+    """The filter's instructions for one architecture; `column` chooses among the call numbers above."""
+    code = _beginning(column, architecture)
     for numbers in _REFUSED.values():
-        if (number := numbers[column]) is not None:
-            code += [_op(_IF_EQUAL, number, 0, 1), _op(_RETURN, _REFUSE)]
+        code += _refused(numbers[column])
     # clone3 hides its flags behind a pointer; without it the C library falls back to clone, whose flags can be seen.
     code += [_op(_IF_EQUAL, _CLONE3[column], 0, 1), _op(_RETURN, _NO_SUCH_CALL)]
     code += _when(_CLONE[column], [_argument(0), _op(_IF_ANY_BIT, _NEW_NAMESPACES, 0, 1), _op(_RETURN, _REFUSE)])

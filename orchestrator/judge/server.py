@@ -1,7 +1,8 @@
 """The judge's process: `python -m orchestrator.judge.server FD DEVICE`.
 
 Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, each OpCheckJob with an
-OpCheck and each MeasureJob with a Measured, until the other end closes. DEVICE is auto, cpu or gpu. The order at the
+OpCheck, each MeasureJob with a Measured and each SweepJob with a Swept, until the other end closes. DEVICE is auto, cpu
+or gpu. The order at the
 start matters: whether Triton interprets is decided before triton is imported, and the fork servers are forked before
 CUDA is touched, because a process forked after that cannot use it. There is one fork server for verdicts, one for
 compiling without a GPU, and on a GPU one for each scout and each process that may be timed at once: a warden answers
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 from orchestrator import gpu
 from orchestrator.errors import JudgeError, OrchestratorError
 from orchestrator.judge import channel
-from orchestrator.measured import MeasureJob
+from orchestrator.measured import MeasureJob, SweepJob
 from orchestrator.records import Job, Judging, Limits, OpCheck, OpCheckJob, Report, from_json, to_json
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class _Judge:
             os.environ["TRITON_INTERPRET"] = "1"
         import triton.language  # noqa: F401 - in memory before the fork servers are forked: a candidate starts warm
 
-        from orchestrator.judge import interpreter, witness, worker
+        from orchestrator.judge import drafts, interpreter, witness, worker
 
         if self._interpreted:
             interpreter.repair()  # once, for all candidates, which inherit it
@@ -79,7 +80,7 @@ class _Judge:
             _load_driver()
         witness.prepare()
 
-        self._server = ForkServer.start(worker.main)
+        self._server = ForkServer.start(drafts.main)
         self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.COUNT)]
         self._timed = [] if self._interpreted else _servers_for_timing()
         self._session: Session | None = None
@@ -110,6 +111,9 @@ class _Judge:
             if "measure" in message:
                 measured = self._measurements().measure(from_json(MeasureJob, str(message["measure"])), tell)
                 return {"measured": to_json(measured, indent=None)}
+            if "sweep" in message:
+                swept = self._measurements().sweep(from_json(SweepJob, str(message["sweep"])), tell)
+                return {"swept": to_json(swept, indent=None)}
             return {"report": to_json(self._report(from_json(Job, str(message["job"]))), indent=None)}
         except Exception as error:  # noqa: BLE001
             traceback.print_exc()
@@ -148,6 +152,7 @@ class _Judge:
             return False
 
     def _report(self, job: Job) -> Report:
+        from orchestrator.judge import large
         from orchestrator.judge.candidate import Candidate
         from orchestrator.judge.compilation import Compiler
         from orchestrator.judge.surroundings import TRITON_CACHE
@@ -166,10 +171,13 @@ class _Judge:
         means = Means(self.judging, partial(start, self._server), compiler=compiler)
         if self._interpreted:
             return judge(job, means)
+        means = replace(means, room=large.room)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
-        kept.give(kernel, cache)
-        if not job.first_failure:  # which is likely to end before anything compiled ahead is used
+        warm = kept.give(kernel, cache)
+        # Scouts start as slowly as the candidate itself: they are only in its way where nearly all is compiled, or
+        # where the first failure is likely to end it before anything compiled ahead is used.
+        if not warm and not job.first_failure:
             means = replace(means, scouts=[partial(start, server) for server in self._scouts])
         report = judge(job, means)
         if report.passed and not job.skip:
@@ -177,9 +185,12 @@ class _Judge:
         return report
 
     def _check(self, job: OpCheckJob) -> OpCheck:
-        from orchestrator.judge.opcheck import check
+        from orchestrator.judge import drafts, opcheck
 
-        return check(job, "cpu" if self._interpreted else "cuda", self.judging.device)
+        device = "cpu" if self._interpreted else "cuda"
+        if job.confined:
+            return drafts.check(self._server, job, device, self.judging.device)
+        return opcheck.check(job, device, self.judging.device)
 
     def _shared(self, limits: Limits) -> tuple[Arena, Arena]:
         """The two buffers, kept from job to job: their content is poisoned or overwritten before each use."""

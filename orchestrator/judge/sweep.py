@@ -11,7 +11,6 @@ import math
 import os
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,43 +18,29 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
-from orchestrator.judge import scouts, testfile
+from orchestrator.judge import large, scouts, testfile
 from orchestrator.judge.candidate import Candidate, CandidateFailed, Innocent
-from orchestrator.judge.checks.compiles import compiles
+from orchestrator.judge.checks.compiles import HOME, compiles
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.checks.global_state import global_state, unchanged
 from orchestrator.judge.checks.registry import call_checks, series_checks
 from orchestrator.judge.checks.series import Series, SeriesCheck
 from orchestrator.judge.compare import compared
 from orchestrator.judge.compilation import Compiler
+from orchestrator.judge.heading import headed
+from orchestrator.judge.memory import Arena
 from orchestrator.judge.proxy import Proxy
-from orchestrator.records import CaseResult, Job, Judging, Report, SandboxPiece, Status
+from orchestrator.records import CaseResult, Compiled, Job, Judging, Report, SandboxPiece, Status
 
 _SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
 _SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
 _OTHER_SEED = 0x5EED
 _SCOUTED_ELEMENTS = 1 << 28
-
-# When cases fail in several ways the report is headed by the first of these that occurs.
-_GRAVEST = (
-    Status.TAMPERED,
-    Status.CRASHED,
-    Status.TIMEOUT,
-    Status.COMPILE_ERROR,
-    Status.RUNTIME_ERROR,
-    Status.WRONG_SHAPE,
-    Status.WRONG_DTYPE,
-    Status.FALLBACK,
-    Status.FORBIDDEN,
-    Status.INPUT_MUTATED,
-    Status.OUT_OF_BOUNDS,
-    Status.WRONG_VALUES,
-    Status.LOW_PRECISION,
-    Status.NONDETERMINISTIC,
-    Status.INFRASTRUCTURE,
-)
+_MOST_COMPILED = 150  # specializations that a report describes, a rule's own target's first
 
 
 @dataclass
@@ -70,6 +55,8 @@ class _Progress:
     cases: list[CaseResult] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    compiled: list[Compiled] = field(default_factory=list)
+    buffers: list[Arena] = field(default_factory=list)  # of large cases
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -96,6 +83,7 @@ class _Progress:
             versions=self.judging.versions,
             seconds={name: round(value, 4) for name, value in self.seconds.items()},
             output=output,
+            compiled=tuple(sorted(self.compiled, key=lambda one: one.target != HOME)[:_MOST_COMPILED]),
             notes=(*((f"checks switched off: {', '.join(self.job.skip)}",) if self.job.skip else ()), *self.notes),
         )
 
@@ -108,6 +96,7 @@ class Means:
     start: scouts.Start
     scouts: Sequence[scouts.Start] = ()
     compiler: Compiler | None = None
+    room: large.Room | None = None  # larger buffers, where there is a GPU
 
 
 def judge(job: Job, means: Means) -> Report:
@@ -136,16 +125,20 @@ def _judge(progress: _Progress, means: Means) -> Report:
         with progress.timed("import"):
             _state_unchanged(job, candidate.load(), "importing the file")
         launched = _sweep(progress, candidate, means)
-        verdict = _verdict(progress)
+        verdict = headed(progress.cases, progress.expected)
         if verdict[0] is Status.PASSED and means.compiler is not None and compiles.__name__ not in job.skip:
             with progress.timed("compile"):
-                compiles(means.compiler.compile(job, launched), progress.notes)
+                results = means.compiler.compile(job, launched)
+                progress.compiled = [one.compiled for one in results if one.compiled is not None]
+                compiles(results, progress.notes)
     except Innocent:
         raise
     except CandidateFailed as failed:
         verdict = (failed.status, failed.message, failed.detail)
     finally:
         output = candidate.end().output
+        for buffer in progress.buffers:
+            buffer.close()
     progress.seconds["total"] = time.perf_counter() - begun
     return progress.report(*verdict, output=output)
 
@@ -158,12 +151,13 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
     proxy = Proxy(candidate, job, device, call_checks(job.skip))
     with testfile.loaded(Path(job.folder), proxy.as_module(kernel.stem, job.function)) as test:
         planned = [*test.cases(quick), *test.telling(), *test.holdouts(progress.seed, quick)]
+        planned += large.cases(test, quick, means.room, progress.notes)  # last: they move to buffers of their own
         progress.expected = len(planned)
         with (
             scouts.ahead(means.scouts, kernel, _shapes(test, planned, device) if means.scouts else []),
             progress.timed("cases"),
         ):
-            _cases(progress, _Bench(proxy, test, device, progress), planned)
+            _cases(progress, _Bench(proxy, test, device, progress, means.room), planned)
     if not candidate.alive:
         return []
     final = candidate.final()
@@ -226,6 +220,7 @@ class _Bench:
     test: ModuleType
     device: str
     progress: _Progress
+    room: large.Room | None
 
 
 def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *, once: bool) -> CaseResult:
@@ -242,9 +237,7 @@ def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *,
     begun = time.perf_counter()
     try:
         inputs = bench.test.make_inputs(case, bench.device, seed)
-        got, want = bench.test.run(inputs, case.parameters)
-        as_promised(got, want)
-        figures = compared(bench.test, case, got, want, bench.test.exactly(inputs, case.parameters))
+        figures = _compared_large(bench, case, inputs) if large.is_large(case) else _compared(bench, case, inputs)
         if figures["status"] is Status.PASSED and checks:
             _closely(bench, case, seed, checks, once)
     except Innocent:
@@ -255,6 +248,18 @@ def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *,
     return CaseResult(**common, **figures, seconds=_since(begun))
 
 
+def _compared(bench: _Bench, case: Any, inputs: dict[str, torch.Tensor]) -> dict[str, Any]:
+    got, want = bench.test.run(inputs, case.parameters)
+    as_promised(got, want)
+    return compared(bench.test, case, got, want, bench.test.exactly(inputs, case.parameters))
+
+
+def _compared_large(bench: _Bench, case: Any, inputs: dict[str, torch.Tensor]) -> dict[str, Any]:
+    assert bench.room is not None
+    bench.progress.buffers += bench.proxy.make_room(inputs, bench.room)
+    return large.figures(bench.test, case, inputs)
+
+
 def _closely(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], once: bool) -> None:
     first = bench.proxy.last
     if first is None:
@@ -263,27 +268,6 @@ def _closely(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck],
     for check in checks:
         with bench.progress.timed(check.__name__):
             check(series)
-
-
-def _verdict(progress: _Progress) -> tuple[Status, str, str]:
-    failed = [case for case in progress.cases if not case.passed]
-    if not failed and len(progress.cases) == progress.expected:
-        return Status.PASSED, f"{progress.expected} of {progress.expected} cases passed", ""
-    counts = Counter(case.status for case in failed)
-    status = min(counts, key=_GRAVEST.index)
-    first = next(case for case in failed if case.status is status)
-    ways = ", ".join(f"{count} {way}" for way, count in counts.most_common()) if len(counts) > 1 else ""
-    unrun = progress.expected - len(progress.cases)
-    verb = "could not be judged here" if status is Status.INFRASTRUCTURE else "failed"
-    message = f"{len(failed)} of {progress.expected} cases {verb}"
-    message += (f" ({ways})" if ways else "") + (f", {unrun} were not run" if unrun else "")
-    return status, f"{message}; {first.name}: {_summary(first)}", ""
-
-
-def _summary(case: CaseResult) -> str:
-    if case.max_abs is None or case.status is Status.LOW_PRECISION:
-        return case.detail.splitlines()[0]
-    return f"{case.wrong} of {case.elements} elements wrong, max_abs {case.max_abs:.3g}, max_rel {case.max_rel:.3g}"
 
 
 def _since(begun: float) -> float:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 _MOST_BYTES = 128 << 20  # of one file's cache
 _MOST_FILES = 64  # kernel files of which something is kept
+_GROUPS = "__grp__*.json"  # each names the files of one kernel, by their whole paths
+_HERE = b"<cache>"  # the cache's own path in them, wherever it is kept
 
 
 class WarmCache:
@@ -28,18 +30,22 @@ class WarmCache:
         self._folder = folder
         self._about = json.dumps(dict(about), sort_keys=True).encode()
 
-    def give(self, kernel: Path, cache: Path) -> None:
-        """Copy what is kept of this kernel file to where its process will look. Half a copy is only found by half."""
-        with suppress(OSError):
-            self._give(self._of(kernel), cache)
+    def give(self, kernel: Path, cache: Path) -> bool:
+        """Copy what is kept of this kernel file to where its process will look; whether there is anything.
 
-    def _give(self, kept: Path, cache: Path) -> None:
+        Half a copy is only found by half.
+        """
+        with suppress(OSError):
+            return self._give(self._of(kernel), cache)
+        return False
+
+    def _give(self, kept: Path, cache: Path) -> bool:
         if not kept.is_dir():
-            return
-        shutil.copytree(kept / "files", cache)
-        before = (kept / "place").read_text()
-        for group in cache.rglob("__grp__*.json"):  # names the files of one kernel, by their whole paths
-            group.write_text(group.read_text().replace(before, str(cache)))
+            return False
+        shutil.copytree(kept, cache, copy_function=shutil.copyfile)
+        for group in cache.rglob(_GROUPS):
+            group.write_bytes(group.read_bytes().replace(_HERE, os.fsencode(cache)))
+        return True
 
     def take(self, kernel: Path, cache: Path) -> None:
         """Keep what its processes, which have ended, left there. Links are not followed. A folder that cannot be
@@ -48,18 +54,20 @@ class WarmCache:
             self._take(kernel, cache)
 
     def _take(self, kernel: Path, cache: Path) -> None:
-        files = list(_plain_files(cache))
-        if not files or sum(file.stat().st_size for file in files) > _MOST_BYTES:
+        files, kept = list(_plain_files(cache)), self._of(kernel)
+        new = [file for file in files if not (kept / file.relative_to(cache)).is_file()]
+        if not new or sum(file.stat().st_size for file in files) > _MOST_BYTES:
             return
-        part = self._of(kernel).with_suffix(f".{os.getpid()}")
-        part.mkdir(parents=True)
-        (part / "place").write_text(str(cache))
-        for file in files:
-            copy = part / "files" / file.relative_to(cache)
+        part = kept.with_suffix(f".{os.getpid()}")
+        if kept.is_dir():
+            shutil.copytree(kept, part, copy_function=os.link)
+        for file in new:
+            copy = part / file.relative_to(cache)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, copy, follow_symlinks=False)
-        shutil.rmtree(self._of(kernel), ignore_errors=True)
-        part.replace(self._of(kernel))
+            data = file.read_bytes()
+            copy.write_bytes(data.replace(os.fsencode(cache), _HERE) if file.match(_GROUPS) else data)
+        shutil.rmtree(kept, ignore_errors=True)
+        part.replace(kept)
         self._forget_the_oldest()
 
     def _of(self, kernel: Path) -> Path:

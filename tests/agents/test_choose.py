@@ -99,7 +99,7 @@ def test_a_named_provider_without_its_key(recorded: Path, name: str, variable: s
 
 @pytest.mark.parametrize(("name", "hint"), [("antropic", "'anthropic'"), ("OpenAI", "'openai'"), ("zzz", None)])
 def test_an_unknown_name(name: str, hint: str | None) -> None:
-    with pytest.raises(UsageError, match="Allowed are: auto, anthropic, openai, inbox, recorded") as caught:
+    with pytest.raises(UsageError, match="Allowed are: auto, anthropic, openai, command, inbox, recorded") as caught:
         _choose(name, None)
     assert repr(name) in str(caught.value)
     assert (f"Did you mean {hint}?" in str(caught.value)) if hint else ("Did you mean" not in str(caught.value))

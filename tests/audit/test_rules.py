@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.audit.engine import audit, audit_bytes
+from orchestrator import ops, reply
+from orchestrator.audit.engine import audit, audit_bytes, established
 from orchestrator.audit.findings import Severity
 from orchestrator.audit.rules import RULES
 
@@ -19,6 +20,7 @@ HONEST = [
     ROOT / "orchestrator/redteam/corpus/honest",
     ROOT / "orchestrator/redteam/corpus/given/honest",
     ROOT / "tests/zoo/ops",
+    ROOT / "tests/zoo/policy/honest",
 ]
 
 
@@ -58,7 +60,43 @@ def test_no_grave_finding_in_honest_kernels(folder: Path) -> None:
     assert [(one.file, one.line, one.rule) for one in found.findings if one.severity is Severity.HIGH] == []
 
 
+@pytest.mark.parametrize("path", sorted((HERE / "honest").glob("*.py")), ids=lambda path: path.stem)
+def test_no_grave_finding_where_it_only_looks_like_one(path: Path) -> None:
+    """Each of these was once found in a public library and is right there."""
+    found = audit_bytes(path.read_bytes(), path.name)
+    assert [(one.line, one.rule) for one in found.findings if one.severity is Severity.HIGH] == []
+
+
+def test_no_grave_finding_in_recorded_replies() -> None:
+    """A run that replays them must not end otherwise because of the audit."""
+    root = ROOT / "configs/ops"
+    names = [path.parent.parent.name for path in root.glob("*/recorded/*.md")]
+    assert len(names) >= 6
+    for name in set(names):
+        spec = ops.load(name, root).spec
+        for path in (root / name / "recorded").glob("*.md"):
+            kernel = reply.files(path.read_text(), spec.kernel_name, spec.function)[spec.kernel_name]
+            assert [one.rule for one in established(kernel, path.name) if one.severity is Severity.HIGH] == [], path
+
+
+def test_launches_of_two_kernels_of_one_name_are_held_against_neither() -> None:
+    """Which of them a launch means, the order of running says."""
+    found = audit(ROOT / "tests/zoo/interpreter/names.py")
+    assert [one.line for one in found.findings if one.severity is Severity.HIGH] == []
+
+
 def test_every_rule_says_why_and_how_to_repair() -> None:
     for rule, look in RULES.values():
         assert rule.why.endswith(".") and rule.repair.endswith("."), rule.id
         assert ast.parse(look.__name__)
+
+
+def test_names_assigned_in_terms_of_each_other_end_no_audit() -> None:
+    """A model writes such host code, and a file may be made of nothing else."""
+    steps = "".join(f"    n{i % 7} = n{i % 5} * n{i % 3}\n    n{i % 3} *= n{i % 7}\n" for i in range(200))
+    text = (
+        "import triton, triton.language as tl\n\n\n@triton.jit\ndef k(x, n, B: tl.constexpr):\n"
+        "    at = tl.arange(0, B)\n    tl.store(x + at, 0.0, mask=at < n)\n\n\n"
+        f"def f(x):\n    n0 = x.numel()\n{steps}    k[(n1,)](x, n0 * n2, B=n3)\n"
+    )
+    assert [one.rule for one in audit_bytes(text.encode(), "f.py").findings if one.severity is Severity.HIGH] == []

@@ -29,6 +29,16 @@ ANSWERS: dict[str, Any] = {
     "huge": {"us": [3.0] * 10_000_000},
     "other number": {"us": [3.0, 3.0, 3.0], "id": 77},
 }
+TENSOR = {"type": "torch.Tensor", "shape": [2], "dtype": "float32", "device": "cpu", "layout": "torch.strided"}
+COMPILED: dict[str, Any] = {  # what is said of compiled kernels
+    "no list": "none",
+    "no record": ["{}"],
+    "unknown fields": ['{"kernel": "k", "target": "sm_90", "warps": 4, "stages": 3, "speed": "high"}'],
+}
+ANSWERS |= {
+    f"compiled, {name}": {"event": "prepared", "tuple": False, "results": [TENSOR], "compiled": told}
+    for name, told in COMPILED.items()
+}
 
 
 def target(sock: socket.socket, config: dict[str, Any]) -> None:
@@ -41,6 +51,8 @@ def verdict(server: ForkServer, name: str, folder: Path) -> str:
     arenas = (HostArena(4096), HostArena(4096))
     contender = Contender(server, Spec(name, "k.py", "f"), folder, folder / "scratch", "cpu", arenas, Limits(call_s=20))
     try:
+        if name.startswith("compiled, "):
+            contender.prepare({}, {}, graph=True, seconds=20)
         latency, block = contender.time(REPLAYS)
     except CandidateFailed as failed:
         return f"{failed.status}"

@@ -24,7 +24,6 @@ HERE = Path(__file__).parent
 ZOO = HERE.parent / "zoo"
 ONLY_INTERPRETED = ZOO / "interpreter" / "only_interpreted.py"
 COMPILED = ZOO / "interpreter" / "compiled.py"
-NVIDIA = {target for target in ahead.TARGETS if target.startswith("sm_")}
 
 
 def run(interpret: bool, *arguments: str) -> Any:
@@ -83,8 +82,11 @@ def test_an_honest_kernel_compiles_for_every_target(name: str) -> None:
     assert [result.target for result in results][: len(ahead.TARGETS)] == list(ahead.TARGETS)
     for result in results:
         assert result.ok and not result.error and not result.limit, (result.target, result.error, result.limit)
-        assert result.shared_bytes is not None and result.shared_bytes <= ahead.SHARED_LIMIT_BYTES[result.target]
-        assert (result.registers is not None) == (result.target in NVIDIA)
+        facts = result.compiled
+        assert facts is not None and (facts.kernel, facts.target) == (result.kernel, result.target)
+        assert facts.shared_bytes is not None and facts.shared_bytes <= ahead.SHARED_LIMIT_BYTES[result.target]
+        assert facts.registers and facts.spilled_bytes == 0 and facts.load_bits is not None and facts.store_bits
+        assert facts.occupancy is not None and 0 < facts.occupancy <= 1
 
 
 def test_types_are_those_of_a_gpu_launch() -> None:

@@ -8,13 +8,14 @@ from orchestrator.judge import ahead
 from orchestrator.judge.ahead import CompileResult
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.compiles import compiles
-from orchestrator.records import Status
+from orchestrator.records import Compiled, Status
 
 HERE = "k.py, line 3, in k: x = 1"
 
 
-def good(target: str, **changes: object) -> CompileResult:
-    return CompileResult("k", target, ok=True, **changes)  # type: ignore[arg-type]
+def good(target: str, shared_bytes: int = 0) -> CompileResult:
+    compiled = Compiled("k", target, warps=4, stages=3, shared_bytes=shared_bytes)
+    return CompileResult("k", target, ok=True, compiled=compiled)
 
 
 def bad(target: str) -> CompileResult:

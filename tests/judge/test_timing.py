@@ -115,4 +115,4 @@ def test_the_ceiling_between_two_sizes_is_between_their_times() -> None:
 def test_an_answer_about_times_that_is_none_is_tampering(run_script: Run) -> None:
     found = run_script("root", "lying_contender.py", needs="triton, torch")
     assert found.pop("honest") == "4.5 us, 3 replays, waited"
-    assert found == dict.fromkeys(found, "TAMPERED") and len(found) == 8
+    assert found == dict.fromkeys(found, "TAMPERED") and len(found) == 11

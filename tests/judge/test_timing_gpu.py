@@ -12,8 +12,8 @@ import pytest
 from orchestrator import config, weigh
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.judge.timing.statistics import median
-from orchestrator.measure import Rivals, job_of
 from orchestrator.measured import AUTOTUNED, CANDIDATE, Measured
+from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
 from orchestrator.records import Status
 from orchestrator.tree import lay_out
@@ -39,7 +39,7 @@ async def timed(kernel: Path, op: Op, judge: LocalExecutor, folder: Path) -> Mea
 
 async def honest(op: Op, judge: LocalExecutor, folder: Path) -> Measured:
     if not _honest:
-        _honest.append(await timed(ZOO / "kernels" / "good.py", op, judge, folder / "honest"))
+        _honest.append(await timed(ZOO / "timing" / "honest" / "one_block.py", op, judge, folder / "honest"))
     return _honest[0]
 
 
@@ -48,7 +48,8 @@ async def test_an_honest_kernel_is_measured(rmsnorm: Op, judge: LocalExecutor, t
     assert found.status is Status.PASSED, f"{found.message}\n{found.detail}"
     assert not weigh.fault(found) and found.generated and found.before is not None
     assert all(shape.candidate.graph and shape.candidate.name == CANDIDATE for shape in found.shapes)
-    assert all(0.05 < row.ceiling_share < 1.1 for row in weigh.rows(found))
+    assert found.compiled and all(one.registers and one.load_bits and one.occupancy for one in found.compiled)
+    assert all(0.05 < row.ceiling_share < 1.3 for row in weigh.rows(found))
     spread = weigh.noise(found)
     assert spread is not None and spread < 0.05
 

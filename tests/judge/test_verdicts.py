@@ -163,3 +163,5 @@ async def test_whether_triton_interprets_is_the_judges_to_decide(
         await executor.close()
     assert report.status is Status.PASSED, report.message
     assert report.interpreted is (DEVICE == "cpu")
+    targets = {one.target for one in report.compiled if one.registers and one.load_bits}
+    assert targets == ({"sm_80", "sm_90", "gfx942"} if report.interpreted else set()), "what it launched, compiled"

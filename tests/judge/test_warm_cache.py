@@ -46,10 +46,10 @@ def compiled(cache: Path) -> str:
 def test_the_next_process_of_the_same_file_compiles_nothing(tmp_path: Path) -> None:
     first, second = tmp_path / "first" / "triton", tmp_path / "second" / "triton"
     kept = WarmCache(tmp_path / "kept", {"triton": "3"})
-    kept.give(KERNEL, first)
+    assert not kept.give(KERNEL, first)
     assert not first.exists() and compiled(first) == "[False]"
     kept.take(KERNEL, first)
-    kept.give(KERNEL, second)
+    assert kept.give(KERNEL, second)
     (tmp_path / "first").rename(tmp_path / "gone")
     assert compiled(second) == "[True]"
 

@@ -14,8 +14,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from orchestrator.judge.ways import Way  # noqa: E402
-from orchestrator.judge.witness import kept, launches, results, state  # noqa: E402
+from orchestrator.judge.witness import launches, results, state  # noqa: E402
 from orchestrator.judge.witness.allocator import Allocator  # noqa: E402
+from orchestrator.judge.witness.kept import Kept  # noqa: E402
 from orchestrator.judge.witness.launches import Launches  # noqa: E402
 from orchestrator.judge.witness.operations import Operations  # noqa: E402
 from orchestrator.judge.witness.origin import Origin, Origins  # noqa: E402
@@ -67,6 +68,17 @@ def test_compiled_launches(way: Way) -> None:
         ("collect", 2, False),
         ("own", 0, True),
     ]
+
+
+def test_options_of_the_files_own_launches_can_be_forced() -> None:
+    witness = Launches(frozenset({__file__}))
+    witness.begin(Way.PLAIN, {"num_warps": 16})
+    assert witness.options_for(own, {"num_warps": 4, "BLOCK": 8}) == {"num_warps": 16, "BLOCK": 8}
+    assert witness.options_for(gc.collect, {"num_warps": 4}) == {"num_warps": 4}, "another file's launches stay"
+    witness.begin(Way.REWARPED)
+    assert witness.options_for(own, {"BLOCK": 8}) == {"BLOCK": 8, "num_warps": launches.OTHER_WARPS}
+    assert witness.options_for(own, {"num_warps": 4}) == {"num_warps": 4}, "a new beginning forces nothing"
+    witness.end()
 
 
 def test_triton_is_not_the_candidate_and_its_callbacks_are() -> None:
@@ -187,12 +199,13 @@ def test_what_a_file_keeps_is_told_by_its_content(monkeypatch: pytest.MonkeyPatc
         (cached, lambda held: held().add_(1)),
     ]
     cached()
+    kept = Kept(frozenset({__file__}))
     for held, change in values:
         monkeypatch.setitem(globals(), "_held", held)
-        before = kept.fingerprints(frozenset({__file__}))["_held"]
-        assert kept.fingerprints(frozenset({__file__}))["_held"] == before, held
+        before = kept.fingerprints()["_held"]
+        assert kept.fingerprints()["_held"] == before, held
         change(held)
-        assert kept.fingerprints(frozenset({__file__}))["_held"] != before, type(held)
+        assert kept.fingerprints()["_held"] != before, type(held)
 
 
 def test_a_strided_row_is_compared_byte_by_byte() -> None:

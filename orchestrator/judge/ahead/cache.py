@@ -11,6 +11,8 @@ from pathlib import Path
 
 from orchestrator.judge.ahead.records import CompileResult, Specialization, result_from_json
 
+_FORM = 3  # of what is kept; another one is none
+
 
 class Cache:
     """What compiling said of the kernels in one source file under one version of triton."""
@@ -39,5 +41,5 @@ class Cache:
             part.replace(file)
 
     def _file(self, specialization: Specialization, target: str) -> Path:
-        key = json.dumps([*self._about, specialization.to_json(), target])
+        key = json.dumps([_FORM, *self._about, specialization.to_json(), target])
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json"

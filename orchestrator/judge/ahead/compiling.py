@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-import re
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from triton.backends.nvidia.compiler import CUDAOptions
 from triton.compiler import ASTSource, CompilationError, code_generator, make_backend
 from triton.runtime import cache, jit
 
+from orchestrator.judge.ahead import facts
 from orchestrator.judge.ahead.records import CompileResult, Specialization
 from orchestrator.judge.interpreter import host
 
@@ -85,9 +86,12 @@ def compile_one(functions: Functions, specialization: Specialization, target: st
         target,
         ok=True,
         seconds=round(time.perf_counter() - begun, 4),
-        shared_bytes=made.metadata.shared,
-        registers=_number(r"Used (\d+) registers", printed.getvalue()),
-        spilled_bytes=_number(r"(\d+) bytes spill stores", printed.getvalue()),
+        compiled=replace(
+            facts.of(made, kernel, printed.getvalue()),
+            line=specialization.line,
+            types=specialization.plain_types(),
+            constants=specialization.plain_constants(),
+        ),
     )
 
 
@@ -158,8 +162,3 @@ def _where(function: Any, number: int) -> str:
     number += begins - 1
     line = Path(file).read_text(errors="replace").splitlines()[number - 1].strip()
     return f"{Path(file).name}, line {number}, in {function.__name__}: {line}"
-
-
-def _number(pattern: str, text: str) -> int | None:
-    found = re.search(pattern, text)
-    return int(found[1]) if found else None

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from orchestrator.records import Compiled, Parameter
+
 
 class Unrecordable(Exception):
     """A constant of a launch that has no form as text."""
@@ -29,6 +31,16 @@ class Specialization:
         """As text; equal specializations give equal texts. The order of `types` is the parameters'."""
         return json.dumps(asdict(self))
 
+    def plain_types(self) -> dict[str, str]:
+        """The types of those arguments that are no constants."""
+        return {name: kind for name, kind in self.types.items() if isinstance(kind, str) and kind != "constexpr"}
+
+    def plain_constants(self) -> dict[str, Parameter]:
+        """The constants that are numbers or text, by the names of their arguments."""
+        names = list(self.types)
+        whole = ((path, value) for path, value in self.constants if len(path) == 1)
+        return {names[path[0]]: value for path, value in whole if isinstance(value, bool | int | float | str)}
+
 
 @dataclass(frozen=True)
 class CompileResult:
@@ -40,9 +52,7 @@ class CompileResult:
     error: str = ""  # the compiler's words, headed by the kernel's line; empty when ok
     limit: str = ""  # why it could not be tried; then neither ok nor an error
     seconds: float = 0.0
-    shared_bytes: int | None = None
-    registers: int | None = None  # of a thread; NVIDIA only, as ptxas says
-    spilled_bytes: int | None = None
+    compiled: Compiled | None = None  # when ok: what it became
     cached: bool = False
 
     def to_json(self) -> str:

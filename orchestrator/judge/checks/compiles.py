@@ -41,7 +41,7 @@ def _faults(results: Sequence[CompileResult], target: str) -> list[str]:
     most = ahead.SHARED_LIMIT_BYTES[target]
     here = [result for result in results if result.target == target]
     return [result.error for result in here if result.error] + [
-        f"{result.kernel} is out of resources: it needs {result.shared_bytes} bytes of shared memory, {most} are there"
+        f"{result.kernel} is out of resources: it needs {needs} bytes of shared memory, {most} are there"
         for result in here
-        if (result.shared_bytes or 0) > most
+        if result.compiled is not None and (needs := result.compiled.shared_bytes or 0) > most
     ]

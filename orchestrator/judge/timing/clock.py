@@ -3,6 +3,10 @@
 Used in the process that is timed and, for the card's own speed, in the judge. Before each replay every input is moved
 on by one element, so that no two replays have the same inputs and a kernel that remembers gives wrong values, and the
 L2 cache is overwritten. Both together are one captured graph, so that the host is never what is waited for.
+
+A captured graph is joined: when its stream is done, so is everything in it. A call that could not be captured may leave
+work on streams of its own, which events on the current one do not see. Such a call is waited for with the whole device,
+and what that wait takes when there is nothing to wait for is taken off.
 """
 
 from __future__ import annotations
@@ -11,8 +15,11 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from orchestrator.judge.timing.statistics import median
+
 _FLUSH_BYTES = 256 << 20
 _WARM_UP = 3
+_EMPTY = 5  # replays of nothing, to know what waiting takes
 Replay = Callable[[], object]
 
 
@@ -29,6 +36,7 @@ class Clock:
         self._flush = torch.empty(max(_FLUSH_BYTES, 2 * cache), dtype=torch.uint8, device="cuda")
         self._prepare: Replay = self._flush.zero_
         self._graph: torch.cuda.CUDAGraph | None = None
+        self._wait_us = 0.0  # for the whole device, when it has nothing left to do
 
     def moves(self, inputs: Sequence[torch.Tensor]) -> None:
         """From now on each replay finds these tensors moved on by one."""
@@ -40,16 +48,26 @@ class Clock:
 
         self._graph, _ = capture(prepare)
         self._prepare = self._graph.replay
+        self._wait_us = median(self._spans(_nothing, _EMPTY, torch.cuda.synchronize))
 
     def block(self, replay: Replay, count: int) -> list[float]:
         """Microseconds of each of `count` replays, after one untimed: the GPU may come from another process."""
+        return self._spans(replay, count, _nothing)
+
+    def block_alone(self, replay: Replay, count: int) -> list[float]:
+        """The same of work that may be on any stream: each replay has the device to itself."""
+        return [max(0.0, us - self._wait_us) for us in self._spans(replay, count, torch.cuda.synchronize)]
+
+    def _spans(self, replay: Replay, count: int, settle: Callable[[], None]) -> list[float]:
         events = [(_event(), _event()) for _ in range(count)]
         self._prepare()
         replay()
         for start, end in events:
+            settle()
             self._prepare()
             start.record()
             replay()
+            settle()
             end.record()
         torch.cuda.synchronize()
         return [start.elapsed_time(end) * 1e3 for start, end in events]
@@ -69,6 +87,10 @@ def capture(work: Callable[[], object]) -> tuple[torch.cuda.CUDAGraph, object]:
         result = work()
     torch.cuda.synchronize()
     return graph, result
+
+
+def _nothing() -> None:
+    """Nothing to do, or to wait for."""
 
 
 def _event() -> torch.cuda.Event:

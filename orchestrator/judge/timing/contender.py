@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+from pydantic import ValidationError
 
 from orchestrator.judge.candidate import Candidate, Returned
 from orchestrator.judge.checks.contract import plain_tensors
@@ -21,10 +23,12 @@ from orchestrator.judge.memory import Arena
 from orchestrator.judge.timing.baselines import Spec
 from orchestrator.judge.timing.clock import rolled
 from orchestrator.judge.timing.statistics import Block, median
-from orchestrator.records import Limits
+from orchestrator.records import Compiled, Limits, from_json
+from orchestrator.text import printable
 
 _FILL = 0xFF
 _FORM = "its answer about times is malformed"
+_KERNEL_NAME = 120  # characters
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -49,33 +53,58 @@ class Contender(Candidate):
         )
         self.spec = spec
         self.generated = ""
+        self.compiled: tuple[Compiled, ...] = ()  # by its own account
         self._fresh: Tensors = {}
         self._moved = 0
         self._returned: Returned | None = None
 
-    def prepare(self, inputs: Tensors, parameters: Mapping[str, object], *, graph: bool, seconds: float) -> None:
-        """Have it compile, run and, with `graph`, capture a call on these inputs."""
+    def prepare(
+        self,
+        inputs: Tensors,
+        parameters: Mapping[str, object],
+        *,
+        graph: bool,
+        seconds: float,
+        launch: Mapping[str, int] | None = None,
+    ) -> None:
+        """Have it compile, run and, with `graph`, capture a call on these inputs; with other launch options than it
+        gives, where `launch` says so.
+        """
         placed = self._place(inputs, _FILL)
         message = {
             "do": "prepare",
             "inputs": {name: vars(slot) for name, slot in placed.items()},
             "parameters": dict(parameters),
             "graph": graph,
+            "launch": dict(launch or {}),
         }
         answer = self._ask(message, seconds, "preparation for timing")
         self._returned = self._described(answer, evidence={})
         plain_tensors(self._returned.results, self._device)
         self.generated = str(answer.get("generated", ""))
+        self.compiled = self._facts(answer.get("compiled", []))
+
+    def _facts(self, told: object) -> tuple[Compiled, ...]:
+        if not isinstance(told, list):
+            raise self._forged(_FORM)
+        try:
+            found = [from_json(Compiled, str(text)) for text in told]
+        except ValidationError:
+            raise self._forged("what it says of its compiled kernels is malformed") from None
+        return tuple(replace(one, kernel=printable(one.kernel, _KERNEL_NAME)) for one in found)
 
     def renew(self, inputs: Tensors) -> None:
         """Other values into the same places, from outside: what was captured must read them."""
         self._place(inputs, _FILL)
         self._fresh, self._moved = inputs, 0
 
-    def time(self, replays: int) -> tuple[float, Block]:
-        """The median of a block's replays by its own account, in microseconds, and the block by the judge's clock."""
+    def time(self, replays: int, *, alone: bool = False) -> tuple[float, Block]:
+        """The median of a block's replays by its own account, in microseconds, and the block by the judge's clock.
+
+        `alone`: the device is waited for around each replay, for work that could not be captured.
+        """
         begun = time.perf_counter()
-        answer = self._ask({"do": "time", "replays": replays}, self._limits.call_s, "timing")
+        answer = self._ask({"do": "time", "replays": replays, "alone": alone}, self._limits.call_s, "timing")
         waited = (time.perf_counter() - begun) * 1e6
         self._moved += replays + 1
         times = answer.get("us")

@@ -52,28 +52,29 @@ class Series:
         return [latency + missing for latency in self.latencies_us]
 
 
-def length(contenders: Mapping[str, Contender]) -> int:
+def length(contenders: Mapping[str, Contender], *, alone: bool) -> int:
     """How many replays a short block should have, by a first block of each."""
-    walls = [_block(contenders, name, _FIRST)[1].wall_us for name in contenders]
+    walls = [_block(contenders, name, _FIRST, alone=alone)[1].wall_us for name in contenders]
     wanted = int(_BLOCK_US / (statistics.median(walls) / (_FIRST + 1)))
     return min(max(wanted, _REPLAYS[0]), _REPLAYS[1])
 
 
 def alternate(
-    contenders: Mapping[str, Contender], rounds: int, draw: random.Random, look: Callable[[], None]
+    contenders: Mapping[str, Contender], rounds: int, draw: random.Random, look: Callable[[], None], *, alone: bool
 ) -> dict[str, Series]:
     """The rounds, half of them with blocks twice as long. `look` is called after some blocks of the first contender.
 
-    Which blocks those are, and how long each is, nobody can know beforehand. Raises ContenderFailed.
+    Which blocks those are, and how long each is, nobody can know beforehand. `alone`: everyone's replays are waited
+    for with the whole device, because one of them may leave work where events do not see it. Raises ContenderFailed.
     """
-    few = length(contenders)
+    few = length(contenders, alone=alone)
     lengths = [few * (1 + number % 2) for number in range(rounds)]
     draw.shuffle(lengths)
     looked = {*draw.sample(range(rounds), min(_CHECKED, rounds)), rounds - 1}
     first, found = next(iter(contenders)), {name: Series() for name in contenders}
     for number, replays in enumerate(lengths):
         for name in draw.sample(list(contenders), len(contenders)):
-            latency, block = _block(contenders, name, replays)
+            latency, block = _block(contenders, name, replays, alone=alone)
             found[name].latencies_us.append(latency)
             found[name].blocks.append(block)
             if name == first and number in looked:
@@ -81,9 +82,9 @@ def alternate(
     return found
 
 
-def _block(contenders: Mapping[str, Contender], name: str, replays: int) -> tuple[float, Block]:
+def _block(contenders: Mapping[str, Contender], name: str, replays: int, *, alone: bool) -> tuple[float, Block]:
     try:
-        return contenders[name].time(replays)
+        return contenders[name].time(replays, alone=alone)
     except CandidateFailed as failed:
         raise ContenderFailed(name, failed) from failed
 

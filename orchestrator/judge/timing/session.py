@@ -21,11 +21,11 @@ import torch
 from orchestrator import gpu
 from orchestrator.errors import JudgeError
 from orchestrator.judge import testfile
-from orchestrator.judge.candidate import ZONE, CandidateFailed, KilledFromOutside
+from orchestrator.judge.candidate import CandidateFailed, KilledFromOutside
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.forkserver import ForkServer
-from orchestrator.judge.memory import DeviceArena, form_of, slots, torch_dtype
-from orchestrator.judge.timing import rounds
+from orchestrator.judge.memory import DeviceArena, torch_dtype
+from orchestrator.judge.timing import cases, launch_sweep, rounds
 from orchestrator.judge.timing.roofline import Roofline
 from orchestrator.judge.timing.rounds import ContenderFailed, Series
 from orchestrator.judge.timing.seats import MOST_CONTENDERS, TWIN, Seats
@@ -40,9 +40,11 @@ from orchestrator.measured import (
     Measured,
     MeasureJob,
     ShapeTimings,
+    SweepJob,
+    Swept,
     Timing,
 )
-from orchestrator.records import Judging, Status
+from orchestrator.records import Compiled, Judging, Status, to_json
 
 T = TypeVar("T")
 Tell = Callable[[str], None]
@@ -67,6 +69,10 @@ class Session:
         """Time the kernel of the job's folder beside its baselines. `tell` hears of the progress."""
         return _Measurement(job, self._servers, self._judging, self._roofline, tell).measured()
 
+    def sweep(self, job: SweepJob, tell: Tell) -> Swept:
+        """Time the kernel of the job's folder with other launch parameters than its own."""
+        return launch_sweep.sweep(job, self._servers[0], self._judging.versions, tell)
+
 
 @dataclass
 class _Measurement:
@@ -77,6 +83,7 @@ class _Measurement:
     tell: Tell
     seed: int = 0
     generated: dict[str, str] = field(default_factory=dict)
+    compiled: dict[str, Compiled] = field(default_factory=dict)  # of the candidate, by what they are
     delivered: Any = None  # what the stand-in for the kernel returns to the test file
     begun: float = field(default_factory=time.monotonic)
 
@@ -94,10 +101,10 @@ class _Measurement:
         found: list[ShapeTimings] = []
         try:
             with testfile.loaded(Path(job.folder), stand_in) as test:
-                cases, curve = _cases(test, job)
-                self._take_seats(test, [*cases, *curve])
+                deciding, curve = cases.of(test, job)
+                self._take_seats(test, [*deciding, *curve])
                 sandbox = self.seats.takers[CANDIDATE].contender.pieces
-                for case in cases:
+                for case in deciding:
                     found.append(self._shape(test, case))
                 for case in curve:
                     found.append(self._shape(test, case, curve=True))
@@ -105,7 +112,7 @@ class _Measurement:
             result = Measured(
                 *(Status.PASSED, said, job.nonce),
                 shapes=tuple(found),
-                expected_shapes=len(cases) + len(curve),
+                expected_shapes=len(deciding) + len(curve),
                 sandbox=sandbox,
             )
         except KilledFromOutside as failed:
@@ -129,29 +136,18 @@ class _Measurement:
             after=after,
             warnings=_warnings(before, after),
             generated=self.generated,
+            compiled=tuple(self.compiled.values()),
             versions=self.judging.versions,
             seed=self.seed,
             rounds=self.job.rounds,
             seconds=round(time.monotonic() - self.begun, 1),
         )
 
-    def _take_seats(self, test: ModuleType, cases: Sequence[Any]) -> None:
-        into, out = self._buffer_bytes(test, cases)
+    def _take_seats(self, test: ModuleType, every: Sequence[Any]) -> None:
+        into, out = cases.buffer_bytes(test, every, self.seed)
         self.seats.take(lambda: (DeviceArena(into), DeviceArena(out)))
         names = ", ".join(self.seats.takers)
         self.tell(f"{len(self.seats.takers)} processes, {into + out >> 20} MiB shared with each: {names}")
-
-    def _buffer_bytes(self, test: ModuleType, cases: Sequence[Any]) -> tuple[int, int]:
-        """What the largest shape needs for its inputs and for its results."""
-        into = out = 0
-        for case in cases:
-            inputs = test.make_inputs(case, "cuda", self.seed)
-            _, want = test.run(inputs, case.parameters)
-            results = want if isinstance(want, tuple) else (want,)
-            into = max(into, slots([form_of(tensor) for tensor in inputs.values()], ZONE)[1])
-            out = max(out, slots([form_of(tensor) for tensor in results])[1])
-        torch.cuda.empty_cache()
-        return into, out
 
     def _shape(self, test: ModuleType, case: Any, *, curve: bool = False) -> ShapeTimings:
         if time.monotonic() - self.begun > self.job.total_s:
@@ -203,6 +199,8 @@ class _Measurement:
         else:
             if taker.contender.generated:
                 self.generated[_file_name(name, case)] = taker.contender.generated
+            if name == CANDIDATE:
+                self.compiled |= {to_json(one, indent=None): one for one in taker.contender.compiled}
 
     def _of(self, name: str, action: Callable[[], T]) -> T:
         """Do something with one contender; when it is a baseline and fails, the shape begins anew without it."""
@@ -230,15 +228,17 @@ class _Measurement:
     def _series(self, test: ModuleType, case: Any, names: Sequence[str], count: int) -> dict[str, Series]:
         """The rounds; once more where the candidate's events and the judge's clock disagree."""
         contenders = {name: self.seats.takers[name].contender for name in names}
-        draw = random.Random(os.urandom(8))
+        draw, alone = random.Random(os.urandom(8)), not self.seats.takers[CANDIDATE].graph
         for _ in range(_TRIES):
             try:
-                series = rounds.alternate(contenders, count, draw, lambda: self._right(CANDIDATE, test, case))
+                series = rounds.alternate(
+                    contenders, count, draw, lambda: self._right(CANDIDATE, test, case), alone=alone
+                )
             except ContenderFailed as failed:
                 self.seats.lost(failed.name, failed.failure)
                 raise _Dropped from failed
             ours = self._ours(series)
-            if not ours or not self.seats.takers[CANDIDATE].graph:
+            if not ours or alone:
                 return series
             if not (missing := rounds.unreported_us(series[CANDIDATE], ours)):
                 return series
@@ -287,14 +287,6 @@ class _Measurement:
     def _refuse_company(self, before: GpuState) -> None:
         if self.job.require_idle and before.others:
             raise JudgeError(f"--require-idle: others use the GPU: {', '.join(before.others)}")
-
-
-def _cases(test: ModuleType, job: MeasureJob) -> tuple[list[Any], list[Any]]:
-    """Those that decide, every shape with every dtype, and those of the curve."""
-    dims = [dict(zip(job.dims, shape, strict=True)) for shape in job.shapes]
-    curve = [dict(zip(job.dims, shape, strict=True)) for shape in job.curve]
-    cases = [test.Case(one, dtype) for one in dims for dtype in job.dtypes]
-    return cases, [test.Case(one, job.curve_dtype) for one in curve]
 
 
 def _warnings(before: GpuState, after: GpuState) -> tuple[str, ...]:

@@ -13,9 +13,15 @@ from typing import Any
 
 import torch
 
+from orchestrator.judge.ahead import facts
 from orchestrator.judge.timing.baselines import Maker
 from orchestrator.judge.timing.clock import Clock, capture
+from orchestrator.judge.ways import Way
+from orchestrator.judge.witness.launches import Launches
 from orchestrator.judge.worker import State, describe_results, serve
+from orchestrator.records import to_json
+
+_MOST_COMPILED = 16  # kernels of one call that are described
 
 
 def main(sock: socket.socket, config: dict[str, Any]) -> None:
@@ -29,6 +35,7 @@ class TimedState(State):
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__(config)
         self._maker: Maker | None = None
+        self._launches = Launches(frozenset({config["kernel"]}))
         self._clock: Clock | None = None
         self._once: Callable[[], object] = _nothing
         self._replay: Callable[[], object] = _nothing
@@ -51,8 +58,13 @@ class TimedState(State):
         def once() -> object:
             return function(**inputs, **parameters)
 
+        forced = message.get("launch", {})
+        self._launches.begin(Way.PLAIN, forced)
         result = once()
         self._synchronize()
+        compiled = self._compiled()
+        if not forced:
+            self._launches.end()  # what is timed is the file as it is
         self._clock = self._clock or Clock()
         self._clock.moves(list(inputs.values()))
         self._once = once
@@ -62,13 +74,22 @@ class TimedState(State):
         else:
             self._replay = self._call_and_keep
         self._keep(result)
-        return {"event": "prepared", **describe_results(result), "generated": self._maker.generated()}
+        told = {"generated": self._maker.generated(), "compiled": compiled}
+        return {"event": "prepared", **describe_results(result), **told}
+
+    def _compiled(self) -> list[str]:
+        """What became of the kernels that were launched. For reading only: what cannot be told costs nothing."""
+        try:
+            return [to_json(facts.of(one), indent=None) for one in self._launches.compiled()[:_MOST_COMPILED]]
+        except Exception:  # noqa: BLE001 - Triton's own objects, in a version that need not have these fields
+            return []
 
     def _time(self, message: dict[str, Any]) -> dict[str, Any]:
         """Some replays; the results of the last are there to be delivered, those of an earlier one are not."""
         assert self._clock is not None
         _poison(self._results[self._shape])
-        return {"event": "timed", "us": self._clock.block(self._replay, message["replays"])}
+        block = self._clock.block_alone if message["alone"] else self._clock.block
+        return {"event": "timed", "us": block(self._replay, message["replays"])}
 
     def _calls(self, message: dict[str, Any]) -> dict[str, Any]:
         """Plain calls, one after the other, as a program makes them. The judge holds the clock."""

@@ -23,8 +23,9 @@ from contextlib import contextmanager, nullcontext
 import torch
 
 from orchestrator.judge.ways import Way
-from orchestrator.judge.witness import kept, namespaces
+from orchestrator.judge.witness import namespaces
 from orchestrator.judge.witness.allocator import Allocator
+from orchestrator.judge.witness.kept import Kept
 from orchestrator.judge.witness.launches import Launches
 from orchestrator.judge.witness.operations import Operations
 from orchestrator.judge.witness.origin import Origins
@@ -49,6 +50,7 @@ class Witness:
         self._launches = Launches(self._origins.names)
         self._operations = Operations(self._origins, self._allocator)
         self._results = Results()
+        self._kept = Kept(self._origins.names)
         self._state = State(self._origins, interpreted=interpreted)  # last: what was installed above is no change
         self._state.begin()
 
@@ -63,7 +65,7 @@ class Witness:
     @contextmanager
     def watching(self, inputs: Mapping[str, torch.Tensor], way: Way = Way.PLAIN) -> Iterator[Seen]:
         """Around one call of the entry, which is made in that way."""
-        seen = Seen(self._allocator, self._results, inputs, self._origins.names)
+        seen = Seen(self._allocator, self._results, self._kept, inputs)
         self._allocator.release()
         with seen.trace if way is Way.TRACED else nullcontext():  # outermost: what it starts is no change
             yield from self._watching(seen, way)
@@ -88,13 +90,11 @@ class Witness:
 class Seen:
     """What was seen of one call."""
 
-    def __init__(
-        self, allocator: Allocator, results: Results, inputs: Mapping[str, torch.Tensor], files: frozenset[str]
-    ) -> None:
+    def __init__(self, allocator: Allocator, results: Results, kept: Kept, inputs: Mapping[str, torch.Tensor]) -> None:
         self._allocator = allocator
         self._results = results
+        self._kept = kept
         self._inputs = inputs
-        self._files = files
         self.operations: list[dict[str, object]] = []
         self.launches: list[dict[str, object]] = []
         self.state: list[str] = []
@@ -109,5 +109,5 @@ class Seen:
             "results": self._results.look(self._inputs, results),
             "state": self.state,
             **self.trace.found(),
-            "kept": kept.fingerprints(self._files),
+            "kept": self._kept.fingerprints(),
         }

@@ -32,14 +32,22 @@ _DICTS = (dict, OrderedDict, defaultdict)
 _LRU = ("_lru_cache_wrapper", "_lru_list_elem")
 
 
-def fingerprints(files: frozenset[str]) -> dict[str, int]:
-    """For the module of one of these files, each global's name and fingerprint."""
-    for module in list(sys.modules.values()):
-        names = getattr(module, "__dict__", {})
-        if names.get("__file__") in files:
-            held = [item for item in names.items() if not item[0].startswith("__")][:_MOST_GLOBALS]
-            return {name[:_NAME]: _Print(names["__name__"]).of(value) for name, value in held}
-    return {}
+class Kept:
+    """The globals of one kernel file. It is looked up once, among a thousand modules or more."""
+
+    def __init__(self, files: frozenset[str]) -> None:
+        self._files = files
+        self._names: dict[str, Any] = {}
+
+    def fingerprints(self) -> dict[str, int]:
+        """Each global's name and fingerprint; of a file that is not imported, nothing."""
+        names = self._names = self._names or self._find()
+        held = [item for item in names.items() if not item[0].startswith("__")][:_MOST_GLOBALS]
+        return {name[:_NAME]: _Print(names["__name__"]).of(value) for name, value in held}
+
+    def _find(self) -> dict[str, Any]:
+        modules = (getattr(module, "__dict__", {}) for module in list(sys.modules.values()))
+        return next((names for names in modules if names.get("__file__") in self._files), {})
 
 
 class _Print:

@@ -3,7 +3,8 @@
 Owns the two places every launch passes: the interpreter's GridExecutor and the compiled JITFunction.run. A grid that
 is a function is evaluated once, by Triton, and what it returned is seen on the way. A muted launch of the candidate's
 own kernel runs no program; everything around it (hooks, heuristics, compiling, the grid) is done. A rewarped one runs
-with OTHER_WARPS where the launch says nothing of num_warps, and so would run with Triton's default of 4.
+with OTHER_WARPS where the launch says nothing of num_warps, and so would run with Triton's default of 4. In a process
+that is timed, launches of the file's own kernels can be made to run with other options than they say.
 
 Catches a kernel that is never launched, an empty grid, and, muted, a launch that the result does not need.
 Cannot see: what a launched program does, and a launch that avoids both places (a compiled kernel's own runner).
@@ -14,7 +15,7 @@ from __future__ import annotations
 import copy
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from triton.runtime import interpreter, jit
@@ -36,12 +37,15 @@ class Launches:
         self._way = Way.PLAIN
         self._symbols: set[str] = set()
         self._counted: dict[tuple[str, int, bool], int] = {}
+        self._forced: Mapping[str, int] = {}
+        self._compiled: dict[int, Any] = {}
         _install()
 
-    def begin(self, way: Way) -> None:
-        """Record from here on."""
+    def begin(self, way: Way, forced: Mapping[str, int] | None = None) -> None:
+        """Record from here on; `forced` options take the place of those that the file's own launches give."""
         global _current
         self._counted, self._symbols, self._way = {}, set(), way
+        self._forced, self._compiled = forced or {}, {}
         _current = self
 
     def end(self) -> None:
@@ -60,6 +64,10 @@ class Launches:
         """The names under which the device knows the file's own kernels that were launched."""
         return frozenset(self._symbols)
 
+    def compiled(self) -> list[Any]:
+        """What Triton compiled of the file's own kernels that were launched, each once."""
+        return list(self._compiled.values())
+
     def grid_for(self, function: Any, grid: Any) -> Any:
         """The grid to hand on: recorded when Triton evaluates it, and empty for a muted kernel."""
         own = self._owns(function)
@@ -72,15 +80,19 @@ class Launches:
         return (lambda meta: seen(grid(meta))) if callable(grid) else seen(grid)
 
     def options_for(self, function: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """The launch's options, with another number of warps where that is asked for and left open."""
-        rewarped = self._way is Way.REWARPED and self._owns(function) and "num_warps" not in options
-        return {**options, "num_warps": OTHER_WARPS} if rewarped else options
+        """The launch's options, with another number of warps where that is asked for and left open, or as forced."""
+        if not self._owns(function):
+            return options
+        rewarped = self._way is Way.REWARPED and "num_warps" not in options
+        return {**options, **({"num_warps": OTHER_WARPS} if rewarped else {}), **self._forced}
 
     def launched(self, function: Any, compiled: Any) -> None:
-        """Remember the name of what was compiled for a launch."""
+        """Remember what was compiled for a launch, and under which name."""
         name = getattr(getattr(compiled, "metadata", None), "name", None)
         if self._owns(function) and isinstance(name, str) and len(self._symbols) < _MOST_LISTED:
             self._symbols.add(name[:_NAME])
+            if len(self._compiled) < _MOST_LISTED:
+                self._compiled[id(compiled)] = compiled
 
     def _owns(self, function: Any) -> bool:
         return getattr(getattr(function, "__code__", None), "co_filename", "") in self._own_files

@@ -1,4 +1,4 @@
-# cheat: offsets past 2^31 | expect: any | needs: gpu
+# cheat: offsets past 2^31 | expect: RUNTIME_ERROR or CRASHED or WRONG_VALUES or OUT_OF_BOUNDS | needs: gpu
 import torch
 import triton
 import triton.language as tl

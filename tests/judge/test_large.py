@@ -1,0 +1,113 @@
+"""A case whose offsets pass 2^31 elements: called whole, compared in parts. With small sizes, and on a GPU as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from orchestrator import opcheck
+from orchestrator.config import JudgeSettings
+from orchestrator.executors.local import LocalExecutor
+from orchestrator.judge import large, testfile
+from orchestrator.judge.candidate import CandidateFailed
+from orchestrator.ops import Large, Op
+from orchestrator.records import Fate, Status
+from orchestrator.redteam.entries import CORPUS
+from orchestrator.tree import lay_out
+from orchestrator.verifying import KernelFile, verify
+from tests.conftest import DEVICE, zoo_kernel
+from tests.test_op_format import Silent
+
+
+def with_large(op: Op, **changes: Any) -> Op:
+    """The op, with a large case that is none."""
+    asked = {"shape": (70, 33), "dtype": "float16", "along": "M"} | changes
+    sweep = op.spec.sweep.model_copy(update={"large": Large.model_validate(asked)})
+    return Op(op.folder, op.spec.model_copy(update={"sweep": sweep}), op.reference)
+
+
+@contextmanager
+def loaded(op: Op, folder: Path, change: Callable[[torch.Tensor], Any]) -> Iterator[ModuleType]:
+    """The op's test file, with its reference as the kernel, whose result is changed."""
+    lay_out(op.workspace_files(), folder)
+    kernel = ModuleType("rmsnorm_triton")
+    kernel.rmsnorm_triton = lambda **arguments: change(test.rmsnorm_ref(**arguments))  # type: ignore[attr-defined]
+    with testfile.loaded(folder, kernel) as test:
+        yield test
+
+
+def figures(op: Op, folder: Path, change: Callable[[torch.Tensor], Any]) -> dict[str, Any]:
+    with loaded(op, folder, change) as test:
+        (case,) = test.large()
+        return large.figures(test, case, test.make_inputs(case, "cpu", 1))
+
+
+def last_row_wrong(right: torch.Tensor) -> torch.Tensor:
+    right[-1] += 1
+    return right
+
+
+def test_every_part_is_compared_and_the_place_is_that_in_the_whole(rmsnorm: Op, tmp_path: Path) -> None:
+    right = figures(with_large(rmsnorm), tmp_path / "right", lambda result: result)
+    assert (right["status"], right["elements"], right["wrong"]) == (Status.PASSED, 70 * 33, 0)
+    wrong = figures(with_large(rmsnorm), tmp_path / "wrong", last_row_wrong)
+    assert (wrong["status"], wrong["elements"], wrong["wrong"]) == (Status.WRONG_VALUES, 70 * 33, 33)
+    assert wrong["first_wrong"][0].index == (69, 0) and "from M 69 on" in wrong["detail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (lambda right: right[:-1], Status.WRONG_SHAPE),
+        (lambda right: right.float(), Status.WRONG_DTYPE),
+        (lambda right: (right,), Status.WRONG_SHAPE),
+    ],
+)
+def test_the_whole_result_has_the_shape_that_is_promised(
+    rmsnorm: Op, tmp_path: Path, change: Callable[[torch.Tensor], Any], status: Status
+) -> None:
+    with pytest.raises(CandidateFailed) as failed:
+        figures(with_large(rmsnorm), tmp_path / "op", change)
+    assert failed.value.status is status
+
+
+def test_it_is_for_the_full_sweep_on_a_gpu_and_else_said_to_be_left_out(rmsnorm: Op, tmp_path: Path) -> None:
+    with loaded(rmsnorm, tmp_path / "op", lambda result: result) as test:
+        notes: list[str] = []
+        assert large.cases(test, True, None, notes) == [] and not notes
+        assert large.cases(test, False, None, notes) == []
+        assert "left out: float16-M2097155xN1024" in notes[0] and "no GPU" in notes[0]
+        (case,) = test.large()
+        assert large.is_large(case) and not any(large.is_large(one) for one in test.cases())
+        assert case.dims["M"] * case.dims["N"] > 2**31
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_parts_that_depend_on_each_other_are_refused(judge: LocalExecutor, rmsnorm: Op) -> None:
+    result = await opcheck.check(with_large(rmsnorm, along="N"), judge)
+    (broken,) = result.decoys
+    assert broken.fate is Fate.BROKEN and "depend on each other along N" in broken.detail
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU with 90 GB")
+@pytest.mark.asyncio(loop_scope="session")
+async def test_offsets_of_32_bits_fail_beyond_them(judge: LocalExecutor, rmsnorm: Op) -> None:
+    files = [
+        KernelFile("good", zoo_kernel("good")),
+        KernelFile("offsets_int32", (CORPUS / "cheats" / "offsets_int32.py").read_bytes()),
+        KernelFile("c203", (CORPUS / "given" / "cheats" / "c203_int32_offsets.py").read_bytes()),
+        KernelFile("again", zoo_kernel("good")),
+    ]
+    found = await verify(files, rmsnorm, judge, JudgeSettings(device="gpu", quick=False), Silent())
+    good, *wrong, again = [one.report for one in found]
+    assert good.passed and again.passed and good.cases[-1].name.startswith("float16-M2097155"), good.message
+    for report in wrong:
+        assert not report.passed and report.cases[-1].dims["M"] == 2097155, report.message
+        assert all(case.passed for case in report.cases[:-1])
