@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestrator import guard, kept, policy, reply, signature, tree
+from orchestrator import entry_checks, guard, kept, policy, reply, signature, tree
 from orchestrator.audit import engine as audit
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import JudgeError
@@ -89,7 +89,8 @@ async def judge_kernel(
         tensors=frozenset(spec.inputs),
     )
     misfit = signature.check(kernel, spec)
-    notes = tuple(printable(note, _QUOTED) for note in checked.notes)
+    unsaid = entry_checks.notes(kernel, spec) if spec.entry_checks else ()
+    notes = tuple(printable(note, _QUOTED) for note in (*checked.notes, *unsaid))
     if findings := (*checked.findings, *([misfit] if misfit else [])):
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     report = await run_kernel(kernel, op, export, executor, settings, folder)

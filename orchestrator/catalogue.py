@@ -28,6 +28,10 @@ class Catalogue:
     shipped: Path
     own: Path | None = None
 
+    def shipped_names(self) -> list[str]:
+        """Those that a person's own may not be called."""
+        return ops.names(self.shipped)
+
     def names(self) -> list[str]:
         """All ops, sorted. Raises UsageError for a name that is in both folders."""
         shipped, own = ops.names(self.shipped), [] if self.own is None else ops.names(self.own)
@@ -81,6 +85,11 @@ def add(folder: Path, files: Mapping[str, bytes]) -> None:
     lay_out(files, partial)
     with os_errors(f"make {folder}"):
         partial.rename(folder)
+
+
+def remove(folder: Path) -> None:
+    """Take a folder away again that `add` made."""
+    remove_tree(folder)
 
 
 def _shipped() -> Path:

@@ -21,7 +21,7 @@ from orchestrator.errors import UsageError, WorkspaceError
 from orchestrator.measured import Measured
 from orchestrator.recorder import ENVIRONMENT, RUN
 from orchestrator.records import Attempt, Judging, Reply, Run, from_json
-from orchestrator.watch import Silent
+from orchestrator.watch import Several, Silent, Watch
 from orchestrator.workspace import Workspace
 
 NAME = "ledger.sqlite"
@@ -163,6 +163,16 @@ class Ledger:
 
     def _version(self) -> int:
         return int(self._base.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextmanager
+def entered(workspaces: Path, watch: Watch) -> Iterator[Watch]:
+    """The watcher, and beside it the one that enters the run into the ledger."""
+    index = Ledger(workspaces)
+    try:
+        yield Several(Entering(index), watch)
+    finally:
+        index.close()
 
 
 class Entering(Silent):

@@ -33,13 +33,15 @@ async def check(op: Op, executor: Executor, *, quick: bool | None = None) -> OpC
 async def require(op: Op, executor: Executor, settings: JudgeSettings) -> str:
     """The score, in one line, before a run.
 
-    Raises UsageError unless a person has approved the op and every decoy of it is rejected.
+    Raises UsageError unless a person has approved the op and every decoy of it is rejected; with `weak_ops` one that is
+    let through is said and borne.
     """
     if not op.spec.approved:
         written = f"{op.folder / 'op.yaml'}: approved is false, so no run starts on {op.name}"
         raise UsageError(f"{written}; read op.yaml and reference.py, mend them, then set approved: true")
     result = await check(op, executor, quick=settings.quick)
-    if not result.passed:
+    comparable = all(one.fate is not Fate.BROKEN for one in result.decoys)
+    if not result.passed and not (settings.weak_ops and comparable):
         raise UsageError(f"{headline(result)}; `python -m orchestrator ops check {op.name}` says what to do")
     return headline(result)
 
@@ -75,7 +77,9 @@ def lines(result: OpCheck) -> list[str]:
     if same := [one.name for one in result.decoys if one.fate is Fate.EQUIVALENT]:
         said.append(f"  not counted, equal to the reference on every case and on further ones: {', '.join(same)}")
     said += [
-        f"  not counted, {one.name}: {one.fate}: {one.detail}" for one in result.decoys if one.fate is Fate.DECLARED
+        f"  not counted, {one.name}: {one.fate}: {one.detail}"
+        for one in result.decoys
+        if one.fate in (Fate.DECLARED, Fate.UNMADE)
     ]
     return said
 

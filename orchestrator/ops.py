@@ -216,6 +216,7 @@ class OpSpec(_Strict):
     host_operations: tuple[str, ...] = ()
     equivalent_decoys: dict[str, str] = {}
     decision: dict[str, Any] = {}
+    entry_checks: bool = False  # the entry is to check what it assumes of its arguments; a kernel's report says if not
 
     @property
     def function(self) -> str:
@@ -374,6 +375,11 @@ class Op:
     def name(self) -> str:
         """The op's name, which is also its folder's."""
         return self.spec.name
+
+    @property
+    def like(self) -> dict[str, str]:
+        """Kernels of the project that the op is for, by file name: how its house writes them. Mostly none."""
+        return {path.name: path.read_text(encoding="utf-8") for path in sorted((self.folder / "like").glob("*.py"))}
 
     @property
     def recorded(self) -> Path:

@@ -28,6 +28,7 @@ from orchestrator.records import (
 )
 
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
+_STYLE = 24_000  # characters of kernels of the person's project; a file that would pass it is left out
 _LAGGING = 6  # shapes named as those where most is to be gained
 _NOTED = 8  # findings of the audit on speed
 _EXAMPLES = ("layernorm", "cross_entropy")  # ops shown to who is to write another
@@ -47,13 +48,14 @@ class Prompts:
         known = {"op": op.spec, "judging": judging, "references": references(op)}
         self._common = {**known, "rounds": rounds, "in_tree": in_tree}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
+        self._like = _within(op.like, _STYLE)
         self._system = _render("system.md.j2", in_tree=in_tree).replace("KERNEL_FILE", op.spec.kernel_name)
 
     def generate(self, tried: Sequence[str] = ()) -> Prompt:
         """The first prompt. `tried` is what was tried on the op before, a line each."""
         wanted = self._files["SPEC.md"] + self._files["ref.py"]
         names = select.for_op(self._guide, wanted) if self._guide else ()
-        text = _render("generate.md.j2", **self._common, files=self._files, names=names, tried=tried)
+        text = _render("generate.md.j2", **self._common, files=self._files, names=names, tried=tried, like=self._like)
         return Prompt(self._system, (Turn("user", text),))
 
     def improve(
@@ -94,6 +96,15 @@ class Prompts:
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
 
 
+def _within(texts: dict[str, str], cap: int) -> dict[str, str]:
+    """The texts that fit, the shorter ones first: two whole kernels say more of a style than one that is cut."""
+    kept: dict[str, str] = {}
+    for name, text in sorted(texts.items(), key=lambda item: len(item[1])):
+        if len(text) <= cap:
+            kept[name], cap = text, cap - len(text)
+    return kept
+
+
 def references(op: Op) -> list[str]:
     """The pages of patterns that the op asks for."""
     folder = resources.shipped("prompts") / "references"
@@ -123,6 +134,11 @@ def _example(name: str) -> dict[str, object]:
     return {"name": name, "files": {file: (folder / file).read_text("utf-8") for file in ("op.yaml", "reference.py")}}
 
 
+def review(**facts: object) -> str:
+    """What a model is asked of a kernel that exists already."""
+    return _render("audit.md.j2", **facts)
+
+
 def render_report(report: Report) -> str:
     """A report as Markdown, for a model or a person."""
     failed = [case for case in report.cases if not case.passed]
@@ -146,6 +162,7 @@ def _render(template: str, **facts: object) -> str:
     environment.filters["number"] = _number
     environment.filters["quoted"] = _quoted
     environment.filters["quotient"] = _quotient
+    environment.filters["fenced"] = _fenced
     return environment.get_template(template).render(**facts)
 
 
@@ -165,5 +182,10 @@ def _quoted(text: str) -> str:
     if len(text) > _QUOTED:
         half = _QUOTED // 2
         text = f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+    return _fenced(text)
+
+
+def _fenced(text: str) -> str:
+    """Text of others, whole, that cannot close its fence."""
     kept = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
     return kept.replace("~~~~~~~~", "~~~~~~~ ").strip("\n")

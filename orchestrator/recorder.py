@@ -23,8 +23,8 @@ from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
 from orchestrator.audit import engine as audit
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
-from orchestrator.measure import MEASURED, Rivals
 from orchestrator.measured import Measured, Swept
+from orchestrator.measuring import MEASURED, Rivals
 from orchestrator.ops import Op
 from orchestrator.records import (
     Attempt,
@@ -121,7 +121,7 @@ class Recorder:
 
     def asked(self, prompt: Prompt, stage: str, round_: int) -> Path:
         """Keep the prompt of the next attempt, before it is sent; returns the attempt's folder."""
-        folder = self.folder / "attempts" / kept.attempt_name(len(self.run.attempts) + 1, stage, round_)
+        folder = kept.folder(self.folder, len(self.run.attempts) + 1, stage, round_)
         with _disk_errors():
             folder.mkdir(parents=True, exist_ok=True)
         if not kept.has_reply(folder):

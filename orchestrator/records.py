@@ -312,6 +312,7 @@ class Fate(StrEnum):
     REJECTED = "rejected"
     EQUIVALENT = "equivalent"  # on every case, and on further ones, it is the reference itself
     DECLARED = "declared equivalent"  # by the op's author, with a reason
+    UNMADE = "not to be made"  # the op takes no inputs that are changed like this: there is no such fault
     PASSED = "let through"
     BROKEN = "broken"  # it raises, or what was declared of it is not so
 
@@ -340,7 +341,7 @@ class OpCheck(Record):
     @property
     def counted(self) -> tuple[DecoyResult, ...]:
         """The decoys that differ from the reference."""
-        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED))
+        return tuple(one for one in self.decoys if one.fate not in (Fate.EQUIVALENT, Fate.DECLARED, Fate.UNMADE))
 
     @property
     def rejected(self) -> int:

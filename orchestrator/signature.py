@@ -18,7 +18,7 @@ from orchestrator.text import printable
 def check(data: bytes, spec: OpSpec) -> Finding | None:
     """What is wrong with the entry's signature, or None; also None where there is no entry to look at."""
     source = read(data, spec.kernel_name)
-    entry = None if isinstance(source, Finding) else _entry(source, spec.function)
+    entry = None if isinstance(source, Finding) else entry_of(source, spec.function)
     if isinstance(source, Finding) or entry is None:
         return None
     wrong = next(_problems(entry.args, [*spec.inputs], spec.parameters), None)
@@ -31,7 +31,7 @@ def check(data: bytes, spec: OpSpec) -> Finding | None:
     )
 
 
-def _entry(source: Source, name: str) -> FunctionNode | None:
+def entry_of(source: Source, name: str) -> FunctionNode | None:
     """The def that the name stands for when the file has run: the last one."""
     found = [f.node for f in source.functions if f.name == name and f.top_level and f.owner is None]
     return max(found, key=lambda node: node.lineno, default=None)

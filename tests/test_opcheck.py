@@ -135,7 +135,7 @@ async def test_an_op_s_own_decoys_must_work(
 
 async def test_a_checker_that_refuses_the_reference_itself_scores_nothing(judge: LocalExecutor, rmsnorm: Op) -> None:
     op = changed(rmsnorm, {})
-    chance = "(torch.randn_like(x_wide) if len(x) == 1 else x_wide) * rstd"  # not where repeating it is tried
+    chance = "(torch.randn_like(x_wide) if x.shape[1] == 7 else x_wide) * rstd"  # not where repeating it is tried
     other = Op(op.folder, op.spec, op.reference.replace("x_wide * rstd", chance))
     result = await opcheck.check(other, judge)
     assert through(result)["the op's own files"].fate is Fate.BROKEN and not result.passed

@@ -16,7 +16,7 @@ from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Tag
 from orchestrator.prompts import Prompts
 from orchestrator.records import Judging, Status
-from orchestrator.verify import KernelFile, verify
+from orchestrator.verifying import KernelFile, verify
 from tests.conftest import DEVICE
 from tests.reference_examples import EXAMPLES, PAGES, code
 from tests.test_op_format import Silent

@@ -16,6 +16,7 @@ ALLOCATIONS = {
     "torch.empty", "torch.zeros", "torch.ones", "torch.full", "torch.empty_like", "torch.zeros_like",
     "torch.ones_like", "torch.full_like", "torch.empty_strided", "torch.rand", "torch.randn",
 }  # fmt: skip
+_DEEP = 8  # names that stand for one another
 NEW = {"new_empty", "new_zeros", "new_full", "new_ones", "new_empty_strided"}
 
 
@@ -35,19 +36,21 @@ class Scope:
             return self.assigned.get(name, [])
         return self.outer.meanings(name) if self.outer is not None else []
 
-    def is_size(self, node: ast.expr) -> bool:
-        """Whether it is a tensor's size, as the source says."""
+    def is_size(self, node: ast.expr, depth: int = 0) -> bool:
+        """Whether it is a tensor's size, as the source says. A name may be assigned in terms of itself."""
+        if depth > _DEEP:
+            return False
         match node:
             case ast.Name(id=name):
                 return name in self.sizes or any(
-                    self.is_size(one) for one in self.meanings(name) if not isinstance(one, ast.Name)
+                    self.is_size(one, depth + 1) for one in self.meanings(name) if not isinstance(one, ast.Name)
                 )
             case ast.Subscript(value=ast.Attribute(attr="shape")):
                 return True
             case ast.Call(func=ast.Attribute(attr="size" | "numel")):
                 return True
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                return self.is_size(left) and self.is_size(right)
+                return self.is_size(left, depth + 1) and self.is_size(right, depth + 1)
         return False
 
 
@@ -145,6 +148,8 @@ def _collect(scope: Scope, body: list[ast.stmt]) -> None:
                     _assign(scope, target, value)
                 case ast.AnnAssign(target=target, value=ast.expr() as value):
                     _assign(scope, target, value)
+                case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                    _assign(scope, target, ast.BinOp(ast.Name(name, ast.Load()), op, value))
 
 
 def _assign(scope: Scope, target: ast.expr, value: ast.expr) -> None:

@@ -13,8 +13,10 @@ import typer
 from orchestrator.cli import (
     audit,
     bench,
+    convert,
     docs,
     doctor,
+    export,
     ledger,
     measure,
     nightly,
@@ -38,7 +40,7 @@ app = typer.Typer(
 )
 # In the order in which --help lists them.
 _COMMANDS = (
-    *(run, verify, redteam, bench, measure, report, replay, audit, docs),
+    *(run, convert, verify, redteam, bench, measure, export, report, replay, audit, docs),
     *(nightly, schedule, doctor, ledger, ops),
 )
 for command in _COMMANDS:

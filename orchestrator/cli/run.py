@@ -16,8 +16,6 @@ from orchestrator.errors import UsageError
 if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.ops import Op
-    from orchestrator.records import Run
-    from orchestrator.terminal import Terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +26,8 @@ def register(app: typer.Typer) -> None:
 def run(
     context: typer.Context,
     op: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them.")
+        str | None,
+        typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them. Or kernelbench:FILE."),
     ] = None,
     ops: Annotated[
         str | None, typer.Option(metavar="NAMES", help="A batch: ops by commas, or all. Unattended, to the end.")
@@ -97,6 +96,8 @@ def run(
         raise UsageError("--dry-run prints the first prompt of one op: give --op NAME")
     if not many and (concurrency is not None or judges is not None or quiet):
         raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
+    if command is not None and agent not in (None, "command"):
+        raise UsageError(f"--command is of the agent command, and --agent {agent} was given: give one of them")
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent or ("command" if command else None), "model": model, "command": command},
         "loop": {
@@ -109,22 +110,23 @@ def run(
         "measure": {"require_idle": require_idle or None},
     }
     if op is None:
-        asked = batches.Asked(ops, ops_file, options.catalogue(ops_dir), resume, concurrency or 8, judges, quiet, json)
+        asked = batches.Asked(ops, ops_file, ops_dir, resume, concurrency or 8, judges, quiet, json)
         raise typer.Exit(
             batches.carry_out(asked, lambda own: options.settings(config, override, given, own), workspaces)
         )
     settings, wanted = options.settings(config, override, given), options.op(op, ops_dir)
     if dry_run:
-        raise typer.Exit(_dry_run(wanted, settings))
-    raise typer.Exit(_run(wanted, settings, workspaces, as_json=json))
+        raise typer.Exit(first_prompt(wanted, settings))
+    raise typer.Exit(carried_out(wanted, settings, workspaces, as_json=json))
 
 
-def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
-    from orchestrator import records
+def carried_out(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
+    """One run of the op, from its first prompt to its decision; returns the exit code."""
+    from orchestrator import library, records
 
     terminal = carry.terminal(to_stderr=as_json)
-    finished = carry.through(
-        _loop(op, settings, workspaces, terminal),
+    finished = carry.carried(
+        lambda: library.run_op(op, workspaces=workspaces, settings=settings, watch=terminal, say=terminal.say),
         terminal,
         f"interrupted; the record so far is in {workspaces / 'runs'}",
     )
@@ -133,49 +135,7 @@ def _run(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
     return finished.exit_code
 
 
-async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
-    from orchestrator import opcheck
-    from orchestrator.agents.choose import choose
-    from orchestrator.asking import Asking, Purse, begins_with
-    from orchestrator.executors.remembering import remembering
-    from orchestrator.loop import run_op
-
-    given = settings.loop.given
-    agent, why = choose(
-        settings.agent.name,
-        op_recorded=op.recorded,
-        single_op=True,
-        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
-        announce=terminal.say,
-        given=given is not None,
-    )
-    paid = agent.name not in ("recorded", "inbox", "nobody")
-    asking = begins_with(given, Asking(agent, (Purse("op", settings.budget.op),)), op)
-    terminal.say(why)
-    async with carry.judge(settings, workspaces / "judge.log") as executor:
-        terminal.say(await opcheck.require(op, executor, settings.judge))
-        if paid:
-            _estimate(op, settings, workspaces, terminal)
-        with carry.entered(workspaces, terminal) as watch:
-            return await run_op(
-                op, asking, remembering(executor, op, settings, workspaces), settings, workspaces, watch
-            )
-
-
-def _estimate(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> None:
-    """What is likely to be spent, before anything is."""
-    from orchestrator import accounts
-    from orchestrator.ledger import Ledger
-
-    index = Ledger(workspaces)
-    try:
-        for sentence in accounts.estimated([accounts.estimate(index, op, settings)]):
-            terminal.say(sentence)
-    finally:
-        index.close()
-
-
-def _dry_run(op: Op, settings: Settings) -> int:
+def first_prompt(op: Op, settings: Settings) -> int:
     """Print the first prompt. The judge is asked where it would judge, since the prompt says so; nothing is kept."""
     from orchestrator.agents.render import render
     from orchestrator.docs import cache

@@ -48,6 +48,7 @@ class Decoy:
     advice: str
     exact: bool = True
     parameter: str = ""  # of which it takes one value whatever is passed
+    authored: bool = False  # from the op's own decoys.py, and so to run on every case
 
 
 def made(op: OpCheckJob, reference: Function) -> list[Decoy]:
@@ -78,7 +79,7 @@ def own(source: str, path: str) -> list[Decoy]:
         if not function.__doc__:
             raise ValueError(f"{path}: the docstring of {name} must say which fault it stands for")
         about = " ".join(function.__doc__.split())
-        decoys.append(Decoy(name.replace("_", " "), about, function, _OWN, exact=False))
+        decoys.append(Decoy(name.replace("_", " "), about, function, _OWN, exact=False, authored=True))
     return decoys
 
 
@@ -322,7 +323,7 @@ def _precision(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:
         yield Decoy(
             "arithmetic in half precision",
             "the inputs are not widened before they are computed with",
-            lambda **arguments: _narrowly(reference, arguments),
+            lambda **arguments: narrowly(reference, arguments),
             "tighten precision, or list a scale at which half precision overflows",
             exact=False,
         )
@@ -341,7 +342,8 @@ def _lowered(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return tensor.to(torch.bfloat16 if dtype is torch.float16 else torch.float8_e5m2).to(dtype)
 
 
-def _narrowly(reference: Function, arguments: Arguments) -> Any:
+def narrowly(reference: Function, arguments: Arguments) -> Any:
+    """The reference where each float32 result of an operation is rounded to the half dtype of its arguments."""
     dtypes = [value.dtype for value in arguments.values() if isinstance(value, torch.Tensor)]
     half = next((dtype for dtype in dtypes if dtype in (torch.float16, torch.bfloat16)), None)
     if half is None:

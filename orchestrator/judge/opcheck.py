@@ -22,7 +22,6 @@ import torch
 from orchestrator.judge import decoys, large, promises
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.contract import as_promised
-from orchestrator.judge.checks.series import identical
 from orchestrator.judge.compare import compared
 from orchestrator.judge.decoys import Decoy
 from orchestrator.judge.promises import OwnFilesFail, broken
@@ -43,6 +42,7 @@ class _Trial:
     case: str = ""
     status: Status | None = None
     detail: str = ""
+    raised: str = ""  # on a case whose inputs it changes into ones that the reference does not take
     nearest: float = -1  # to being rejected, of the cases on which it differs and was let through; 1 rejects
 
     @property
@@ -52,7 +52,9 @@ class _Trial:
 
     def result(self) -> DecoyResult:
         """Its fate, once all cases are through."""
-        fate = self.fate or (Fate.PASSED if self.case else Fate.EQUIVALENT)
+        fate = self.fate or (Fate.PASSED if self.case else Fate.UNMADE if self.raised else Fate.EQUIVALENT)
+        if fate is Fate.UNMADE:
+            return DecoyResult(self.decoy.name, self.decoy.about, fate, detail=self.raised)
         detail = f"{self.detail}: {self.decoy.advice}" if fate is Fate.PASSED else self.detail
         return DecoyResult(self.decoy.name, self.decoy.about, fate, self.case, self.status, detail)
 
@@ -197,6 +199,9 @@ class _Bench:
             except Exception as error:  # noqa: BLE001 - the author's code raises anything
                 if trial.decoy.function is self._reference:
                     raise OwnFilesFail(f"reference.py: {self._job.reference}", error, case.name) from error
+                if not trial.decoy.authored:
+                    trial.raised = f"the reference raises {type(error).__name__} on what it would be given"
+                    continue
                 trial.fate, trial.case = Fate.BROKEN, case.name
                 trial.detail = f"raised {type(error).__name__}: {error}: a decoy must return a result"
                 continue
@@ -210,7 +215,11 @@ class _Bench:
             return False
         for trial in trials:
             self._stand_in.decoy = trial.decoy
-            got, want = self._test.run(inputs, case.parameters)
+            try:
+                got, want = self._test.run(inputs, case.parameters)
+            except Exception as error:  # noqa: BLE001 - the author's reference, on inputs that a decoy changed
+                trial.raised = trial.raised or f"the reference raises {type(error).__name__} on what it would be given"
+                continue
             if not self._same(trial.decoy, got, want, inputs, case, exact):
                 trial.case, trial.detail = case.name, "equal on every listed case; not on this one, which is not listed"
         return True
@@ -218,7 +227,7 @@ class _Bench:
     def _judge(
         self, case: Any, trial: _Trial, got: Any, want: Any, inputs: dict[str, torch.Tensor], exact: Any
     ) -> None:
-        if identical(_sequence(got), _sequence(want)):
+        if _alike(_sequence(got), _sequence(want)):
             return  # no comparison can tell them apart
         try:
             as_promised(got, want)
@@ -246,8 +255,8 @@ class _Bench:
         return inputs, exact
 
     def _same(self, decoy: Decoy, got: Any, want: Any, inputs: dict[str, torch.Tensor], case: Any, exact: Any) -> bool:
-        """Bit for bit; or in float64, where a sum in another order does not show, to twelve digits."""
-        if identical(_sequence(got), _sequence(want)):
+        """As any comparison sees it; or in float64, where a sum in another order does not show, to twelve digits."""
+        if _alike(_sequence(got), _sequence(want)):
             return True
         if not decoy.exact:
             return False
@@ -261,6 +270,15 @@ def _within(bounds: Sequence[int], size: int) -> int:
     low, high, *step = bounds
     among = range(low, high + 1, *step)
     return max((one for one in among if one <= size), default=low)
+
+
+def _alike(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """The same tensors, whatever bits a NaN has."""
+    pairs = list(zip(some, others, strict=False))
+    same = len(some) == len(others) and all(
+        one.shape == other.shape and one.dtype == other.dtype for one, other in pairs
+    )
+    return same and all(bool(((one == other) | (one.isnan() & other.isnan())).all()) for one, other in pairs)
 
 
 def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -1,0 +1,140 @@
+"""`convert`: code that exists made into an op, and a kernel for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.cli import carry, options
+from orchestrator.cli import run as runs
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.config import Settings
+    from orchestrator.convert import Wanted
+    from orchestrator.ops import Op
+    from orchestrator.records import OpCheck
+    from orchestrator.terminal import Terminal
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("convert")(convert_code)
+
+
+def convert_code(
+    target: Annotated[
+        str, typer.Argument(metavar="FILE.py:NAME", help="A function, a class, or a method as Class.method.")
+    ],
+    example: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A YAML file of what it is called with: shapes, dtypes.")
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help='Run this, such as "python run.py", and take its calls.')
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="The op's name. [default: from the code's]")] = None,
+    ops_dir: options.OpsDir = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Convert anew where the folder is there already.")] = False,
+    like: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="Kernels of the project, shown as house style; may be repeated."),
+    ] = None,
+    only: Annotated[bool, typer.Option("--only", help="Make and check the op, and write no kernel.")] = False,
+    probe_s: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="What running the code once more may take.")
+    ] = 120,
+    agent: options.Agent = None,
+    model: options.Model = None,
+    rounds: options.Rounds = None,
+    device: options.Device = None,
+    quick: options.Quick = None,
+    seed: options.Seed = None,
+    require_sandbox: options.RequireSandbox = False,
+    require_idle: options.RequireIdle = False,
+    workspaces: options.Workspaces = options.WORKSPACES,
+    config: options.Config = None,
+    override: options.Override = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Make the op, print the first prompt and stop.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Make an op of code that exists, and have a kernel written for it.
+
+    The code is cut out, run on the examples, its sizes varied; the op must pass `ops check` before a model is asked.
+    The code runs as you would run it, without keys in its environment; its file is never changed.
+    """
+    given: dict[str, dict[str, Any]] = {
+        "agent": {"name": agent, "model": model},
+        "loop": {"rounds": rounds},
+        **options.judge(device, quick, seed, require_sandbox),
+        "measure": {"require_idle": require_idle or None},
+    }
+    settings = options.settings(config, override, given)
+    wanted = _wanted(target, example, trace, name, ops_dir, replace, tuple(like or ()), probe_s)
+    op = _converted(wanted, settings, carry.terminal(to_stderr=json or dry_run))
+    if only:
+        return
+    if dry_run:
+        raise typer.Exit(runs.first_prompt(op, settings))
+    raise typer.Exit(runs.carried_out(op, settings, workspaces, as_json=json))
+
+
+def _wanted(
+    target: str,
+    example: Path | None,
+    trace: str | None,
+    name: str | None,
+    ops_dir: Path | None,
+    replace: bool,
+    like: tuple[Path, ...],
+    probe_s: float,
+) -> Wanted:
+    from orchestrator import catalogue
+    from orchestrator.convert import Wanted, examples, extract, tracing
+
+    asked = extract.parse(target)
+    if example is not None and trace is not None:
+        raise UsageError("--example says what it is called with, --trace finds it out: give one of them")
+    extract.cut(asked)  # a name that is not there is said before anything runs
+    own = name or _free_name(asked)
+    place = (ops_dir or catalogue.OWN) / own
+    if not (replace and place.exists()):
+        catalogue.place(own, ops_dir)
+    found = examples.read(example) if example is not None else examples.Examples()
+    if trace is not None:
+        found = tracing.traced(trace, asked)
+    return Wanted(asked, found, place, like, probe_s)
+
+
+def _free_name(target: Any) -> str:
+    """The code's own name, with its file's before it where an op of that name is shipped."""
+    own: str = target.op
+    return own if own not in options.catalogue(None).shipped_names() else f"{target.path.stem.lower()}_{own}"
+
+
+def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> Op:
+    """The op, made and checked.
+
+    Raises:
+        typer.Exit: its checker lets decoys through; what to do about it has been said.
+    """
+    from orchestrator import opcheck, verifying
+
+    with verifying.judge_log() as log:
+        op, result = carry.through(_work(wanted, settings, terminal, log), terminal)
+    if result.passed:
+        return op
+    terminal.say("\n".join(opcheck.lines(result)))
+    terminal.say(
+        f"edit {op.folder / 'op.yaml'} as it says, then `python -m orchestrator ops check {op.name}`; nothing was spent"
+    )
+    raise typer.Exit(1)
+
+
+async def _work(wanted: Wanted, settings: Settings, terminal: Terminal, log: Path) -> tuple[Op, OpCheck]:
+    from orchestrator import opcheck
+    from orchestrator.convert import convert
+
+    async with carry.judge(settings, log) as executor:
+        return await convert(wanted, terminal.say, lambda op: opcheck.check(op, executor, quick=settings.judge.quick))

@@ -1,0 +1,22 @@
+"""What the steps of a conversion may ask of whoever runs the code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from orchestrator.convert.dims import Sizes
+from orchestrator.convert.draft import Draft
+from orchestrator.probed import Outcome, Trial
+
+
+class Asks(Protocol):
+    """Whoever runs trials: the probe."""
+
+    async def trials(self, draft: Draft, trials: Sequence[Trial]) -> list[Outcome]:
+        """What becomes of each trial of the op that the draft is."""
+        ...
+
+    async def built(self, sizes: Sequence[Sizes]) -> list[dict[str, list[int]] | None]:
+        """Shapes of the object's own tensors where its constructor is given other sizes; None where it refuses."""
+        ...

@@ -1,0 +1,239 @@
+"""The cases of an op to be, chosen by what the reference does on them: shapes, scales, telling values, tolerances.
+
+A tolerance is measured, not guessed: from how far the reference in float32 is from itself in float64, and from what it
+costs to change the inputs in their last place, which is the least that an honest kernel does. A case on which that
+is much is left out, because there a verdict would be chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orchestrator.convert import dims
+from orchestrator.convert.asks import Asks
+from orchestrator.convert.dims import Sizes
+from orchestrator.convert.draft import HALF, Draft, Values
+from orchestrator.convert.spec import telling_shape
+from orchestrator.convert.vary import follows
+from orchestrator.errors import UsageError
+from orchestrator.ops import VALUES
+from orchestrator.probed import Outcome, Trial
+from orchestrator.records import Parameter
+
+_SMALL, _LARGER = 1e-3, (30.0, 8.0, 3.0)  # scales of the inputs; of the larger ones the largest that can be judged
+_LAYOUTS = ("sliced", "transposed")
+_USUAL = (
+    "rows",
+    "columns",
+    "offset",
+    "zero_row",
+    "nan",
+    "large",
+    *_LAYOUTS,
+)  # asked of each op that can be judged on them
+_REL = {
+    "float32": 1e-5,
+    "float16": 1.1e-3,
+    "bfloat16": 8.6e-3,
+}  # of half precision, a step between two results that are rounded
+_EPS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+_MARGIN = 8.0  # of a tolerance over what was measured
+_CHANCE = 4.0  # units of the reference's own error that rounding the inputs may cost; beyond it a verdict is chance
+_LEAST_PRECISION = 8.0
+_WORSE = 10.0  # times less exact than at scale 1; beyond it the one tolerance would be loose at the others
+_FAR_LARGER = 10.0  # a result that another sign makes so much larger: then the sign belongs to the input
+_SLOW_S = 0.5  # of one call of the reference, on a machine without a GPU
+_SEEDS = 4
+_GPU_ELEMENTS = 1 << 24
+_SMALL_OUTPUT = 16
+
+
+async def chosen(draft: Draft, probe: Asks) -> Draft:
+    """The draft with its cases. Raises UsageError where there is none to choose."""
+    draft = await _signed(draft, probe)
+    draft = await _parameters(draft, probe)
+    shapes, left = await _shapes(draft, probe)
+    empty = await _empty(draft, probe)
+    draft = replace(draft, asked=replace(draft.asked, shapes=shapes, empty=empty, large=_large(draft)))
+    scales, kinds = await _scales(draft, probe), await _kinds(draft, probe)
+    telling = tuple(kind for kind in kinds if kind in _USUAL)
+    asked = replace(draft.asked, scales=scales, telling=telling, judgeable=tuple(kinds))
+    measured = await _measured(replace(draft, asked=asked), probe)
+    asked = replace(asked, tolerance=_tolerance(draft, measured), precision=_precision(measured))
+    return replace(draft, asked=asked, notes=(*draft.notes, *left))
+
+
+async def _measured(draft: Draft, probe: Asks) -> list[Outcome]:
+    """The reference on the cases in float32."""
+    asked = draft.asked
+    shapes = [dict(zip(draft.dims, shape, strict=True)) for shape in asked.shapes]
+    trials = [Trial(sizes, scale=scale) for sizes in shapes for scale in asked.scales]
+    trials += [Trial(_telling_sizes(draft), values=kind) for kind in asked.judgeable]
+    return [one for one in await probe.trials(draft, trials) if not one.error]
+
+
+def _telling_sizes(draft: Draft) -> Sizes:
+    return dict(zip(draft.dims, telling_shape(draft), strict=True))
+
+
+async def _signed(draft: Draft, probe: Asks) -> Draft:
+    """Inputs of one sign in the examples stay so where it matters: with both, results are not finite or far larger."""
+    grown = {dim: span.near(4 * draft.sizes[dim]) for dim, span in draft.spans.items()}
+    for name, one in draft.inputs.items():
+        if one.values.sign:
+            free = _valued(draft, name, replace(one.values, sign=0))
+            held = await probe.trials(draft, [Trial(draft.sizes), Trial(grown)])
+            loose = await probe.trials(free, [Trial(draft.sizes), Trial(grown)])
+            if not any(_worse(with_both, was) for with_both, was in zip(loose, held, strict=True)):
+                draft = free
+    return draft
+
+
+def _worse(with_both: Outcome, was: Outcome) -> bool:
+    return bool(
+        (with_both.error and not was.error)
+        or (was.finite and not with_both.finite)
+        or _size(with_both) > _FAR_LARGER * max(_size(was), 1e-30)
+    )
+
+
+def _size(outcome: Outcome) -> float:
+    return max((max(abs(one.low), abs(one.high)) for one in outcome.results), default=0.0)
+
+
+def _valued(draft: Draft, name: str, values: Values) -> Draft:
+    return replace(draft, inputs={**draft.inputs, name: replace(draft.inputs[name], values=values)})
+
+
+async def _parameters(draft: Draft, probe: Asks) -> Draft:
+    """Numbers that were passed: those with which another result comes are the entry's parameters, the rest is fixed."""
+    told: dict[str, Parameter] = {}
+    for name, value in list(draft.fixed.items()):
+        if not isinstance(value, float) or not math.isfinite(value):
+            continue
+        other = 8 * value if value else 0.125
+        given = {key: kept for key, kept in draft.fixed.items() if key != name}
+        freed = replace(draft, fixed=given, parameters={**draft.parameters, name: value})
+        was, now = await probe.trials(freed, [Trial(draft.sizes), Trial(draft.sizes, parameters={name: other})])
+        if not now.error and now.finite and now.results != was.results:
+            draft, told[name] = freed, other
+    return replace(draft, asked=replace(draft.asked, told_parameters=told))
+
+
+async def _shapes(draft: Draft, probe: Asks) -> tuple[tuple[tuple[int, ...], ...], list[str]]:
+    """The shapes of the sweep that work and do not take long, and what had to be left out."""
+    wanted = dims.around(draft.sizes, draft.spans)
+    kept, left = [], []
+    for shape in wanted:
+        sizes = dict(zip(draft.dims, shape, strict=True))
+        (first,) = await probe.trials(draft, [Trial(sizes)])
+        if not follows(draft, sizes, first):
+            left.append(f"{_named(sizes)} is left out: {first.error or 'its results have other shapes'}")
+        elif await _chance(draft, sizes, first, probe):
+            left.append(
+                f"{_named(sizes)} is left out: rounding decides what so few results are, and a verdict would be chance"
+            )
+        elif first.seconds <= _SLOW_S:
+            kept.append(shape)
+    if not any(all(size > 1 for size in shape) for shape in kept):
+        raise UsageError(f"{draft.cut.target.name}: no shape to judge it on is left; {'; '.join(left)}")
+    return tuple(kept), left
+
+
+async def _chance(draft: Draft, sizes: Sizes, first: Outcome, probe: Asks) -> bool:
+    """Whether rounding the inputs costs more than an honest kernel could be allowed."""
+    worst = first.precision
+    if min(math.prod(one.shape) for one in first.results) < _SMALL_OUTPUT:
+        again = await probe.trials(draft, [Trial(sizes, seed=seed) for seed in range(_SEEDS)])
+        worst = max(worst, *(one.precision for one in again if not one.error))
+    return worst > _CHANCE
+
+
+async def _empty(draft: Draft, probe: Asks) -> tuple[tuple[int, ...], ...]:
+    """A shape for each dim that may be 0, the others odd."""
+    odd = {dim: span.near(3 * span.step) for dim, span in draft.spans.items()}
+    trials = [{**odd, dim: 0} for dim, span in draft.spans.items() if span.empty]
+    outcomes = await probe.trials(draft, [Trial(each, dtype) for each in trials for dtype in ("float32", *HALF)])
+    good = [
+        each
+        for at, each in enumerate(trials)
+        if all(follows(draft, each, one) for one in outcomes[3 * at : 3 * at + 3])
+    ]
+    return tuple(tuple(each.values()) for each in good if any(0 in shape for shape in _results(draft, each)))
+
+
+def _results(draft: Draft, sizes: Sizes) -> list[tuple[int, ...]]:
+    return [tuple(dims.evaluated(text, sizes) for text in one.shape) for one in draft.outputs.values()]
+
+
+async def _scales(draft: Draft, probe: Asks) -> tuple[float, ...]:
+    """1, a small one and a larger one, at which results can be judged by the tolerance of those at 1."""
+    sizes = dict(zip(draft.dims, max(draft.asked.shapes, key=math.prod), strict=True))
+    usual, *half = await probe.trials(draft, [Trial(sizes, dtype) for dtype in _REL])
+    if any(one.error or not one.finite for one in (usual, *half)):
+        raise UsageError(
+            f"{draft.cut.target.name}: its result is not finite on values like those of the examples, in float16 or in "
+            f"float32; give examples of smaller values"
+        )
+    kept = []
+    for scale in (_SMALL, *_LARGER):
+        outcomes = await probe.trials(draft, [Trial(sizes, dtype, scale) for dtype in _REL])
+        if all(one.finite and not one.error for one in outcomes) and _as_exact(outcomes[0], usual):
+            kept.append(scale)
+    return tuple(sorted([1.0, *(scale for scale in kept if scale < 1), *[scale for scale in kept if scale > 1][:1]]))
+
+
+def _as_exact(outcome: Outcome, usual: Outcome) -> bool:
+    """Whether rounding does not decide, and one tolerance can serve for both."""
+    allowed = _WORSE * max(usual.error_abs, _EPS["float32"] * _size(usual))
+    return not outcome.error and outcome.precision <= _CHANCE and outcome.error_abs <= allowed
+
+
+async def _kinds(draft: Draft, probe: Asks) -> list[str]:
+    """Kinds of telling values that can be judged by the tolerance of normal ones, and layouts where inputs have any."""
+    strided = any(one.strided for one in draft.inputs.values())
+    wanted = [kind for kind in VALUES if strided or kind not in _LAYOUTS]
+    sizes = _telling_sizes(draft)
+    usual, *outcomes = await probe.trials(draft, [Trial(sizes), *(Trial(sizes, values=kind) for kind in wanted)])
+    return [kind for kind, one in zip(wanted, outcomes, strict=True) if _as_exact(one, usual)]
+
+
+def _tolerance(draft: Draft, outcomes: Sequence[Outcome]) -> dict[str, tuple[float, float]]:
+    """By dtype (rtol, atol).
+
+    Half precision: one rounding of the result; where products follow one another, one more, of an intermediate result
+    as large, since a matrix product takes its inputs in half precision.
+    """
+    off = max((one.error_abs for one in outcomes), default=0.0)
+    usual = [max(seen.spread, abs(seen.mean)) for one in outcomes for seen in one.results if seen.floating]
+    middle = (sorted(usual)[len(usual) // 2] if usual else 0.0) or 1.0
+    atol = max(_MARGIN * off, _MARGIN * _EPS["float32"] * middle)
+    more = 1 if draft.products > 1 else 0
+    by_dtype = {dtype: (_REL[dtype] * (1 + more), _rounded(max(atol, more * _EPS[dtype] * middle))) for dtype in HALF}
+    return {"float32": (_REL["float32"], _rounded(atol)), **by_dtype}
+
+
+def _rounded(value: float) -> float:
+    """Two digits, upwards: nobody measures a tolerance more finely."""
+    digits = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / digits) * digits:.2g}")
+
+
+def _precision(outcomes: Sequence[Outcome]) -> float:
+    return float(max(_LEAST_PRECISION, math.ceil(_MARGIN / 2 * max((one.precision for one in outcomes), default=1.0))))
+
+
+def _large(draft: Draft) -> tuple[tuple[int, ...], ...]:
+    """Shapes to time: the example grown, once as it is and once with a last dim that is no power of two."""
+    spans = {dim: span for dim, span in draft.spans.items()}
+    big = dims.grown(draft.sizes, spans, lambda sizes: draft.elements(sizes), _GPU_ELEMENTS)
+    last = draft.dims[-1]
+    odd = {**big, last: spans[last].near(max(big[last] * 3 // 4, spans[last].low))}
+    small = dims.grown(draft.sizes, spans, lambda sizes: draft.elements(sizes), _GPU_ELEMENTS >> 4)
+    return tuple(dict.fromkeys(tuple(max(size, 1) for size in each.values()) for each in (odd, big, small)))
+
+
+def _named(sizes: Sizes) -> str:
+    return ", ".join(f"{dim} = {size}" for dim, size in sizes.items())

@@ -1,0 +1,138 @@
+"""The probe's process, seen from outside: started without keys, asked, ended at its time limit.
+
+Owns the process and its deadline. What it answers is the person's code's doing, and is believed as that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.convert.draft import Draft
+from orchestrator.convert.extract import Target
+from orchestrator.convert.write import op
+from orchestrator.errors import InfrastructureError, UsageError
+from orchestrator.executors.local import judge_environment
+from orchestrator.judge import channel
+from orchestrator.ops import Op
+from orchestrator.probed import Examined, Outcome, Trial
+from orchestrator.records import from_json, to_json
+from orchestrator.text import printable
+from orchestrator.tree import lay_out
+
+LIMIT_S = 120.0  # of one question
+_ANSWER_BYTES = 16 << 20
+_PERSONS = ("HOME", "USER", "TMPDIR", "CONDA_PREFIX", "HF_HOME", "TORCH_HOME", "XDG_CACHE_HOME")
+
+
+def environment() -> dict[str, str]:
+    """What code of the person's gets: what Python and the GPU need, where their files are, and no key."""
+    return judge_environment() | {name: os.environ[name] for name in _PERSONS if name in os.environ}
+
+
+class Prober:
+    """Asks one probe; see `orchestrator.judge.convert`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, sock: socket.socket, log: Path, limit_s: float) -> None:
+        self._process = process
+        self._sock = sock
+        self._log = log
+        self._limit_s = limit_s
+
+    async def examine(self, target: Target, init: Any, calls: Sequence[Mapping[str, Any]] | None) -> Examined:
+        """What the examples show. Raises UsageError with what stands in the way."""
+        given = None if calls is None else list(calls)
+        asked = {"path": str(target.path), "first": target.first, "method": target.method, "init": init, "calls": given}
+        found = from_json(Examined, str((await self._ask("examine", asked))["examined"]))
+        if found.problem:
+            raise UsageError(f"{target.path.name}:{target.name}: {found.problem}")
+        return found
+
+    async def trials(self, draft: Draft, trials: Sequence[Trial]) -> list[Outcome]:
+        """What becomes of each trial of the op that the draft is."""
+        if not trials:
+            return []
+        with _laid_out(op(draft)) as folder:
+            asked = _files(draft, folder) | {"trials": [to_json(one, indent=None) for one in trials]}
+            answer = await self._ask("trials", asked)
+        return [from_json(Outcome, str(one)) for one in answer["outcomes"]]  # type: ignore[attr-defined]
+
+    async def built(self, sizes: Sequence[Mapping[str, int]]) -> list[dict[str, list[int]] | None]:
+        """Shapes of the object's own tensors where its constructor is given other sizes."""
+        answer = await self._ask("built", {"sizes": [dict(each) for each in sizes]})
+        return answer["shapes"]  # type: ignore[return-value]
+
+    async def agrees(self, draft: Draft) -> str:
+        """Why the op's reference is not the original on the first example; "" where it is."""
+        source = {name: [one.kind, one.key] for name, one in draft.inputs.items()}
+        with _laid_out(op(draft)) as folder:
+            return str((await self._ask("agrees", _files(draft, folder) | {"source": source}))["agrees"])
+
+    async def _ask(self, question: str, facts: Mapping[str, Any]) -> channel.Message:
+        try:
+            channel.send(self._sock, {"ask": question, **facts})
+            answer = await asyncio.to_thread(channel.receive, self._sock, self._limit_s, _ANSWER_BYTES)
+        except channel.ChannelTimeout:
+            raise UsageError(
+                f"the code did not come to an end in {self._limit_s:g} s; give a smaller example, or --probe-s SECONDS"
+            ) from None
+        except channel.ChannelClosed:
+            raise UsageError(f"the code ended its process: {self._last_line() or 'without a word'}") from None
+        if "error" in answer:
+            raise InfrastructureError(f"the probe failed: {printable(str(answer['error']), 400)}")
+        return answer
+
+    def _last_line(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
+        return printable(next((line.strip() for line in reversed(lines) if line.strip()), ""))
+
+
+@contextlib.asynccontextmanager
+async def probing(limit_s: float = LIMIT_S) -> AsyncIterator[Prober]:
+    """A probe, ended with everything that it started."""
+    ours, theirs = socket.socketpair()
+    with tempfile.TemporaryDirectory(prefix="convert-") as place, ours, theirs:
+        log = Path(place) / "probe.log"
+        with log.open("wb") as output:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "orchestrator.judge.convert.probe", str(theirs.fileno())),
+                pass_fds=[theirs.fileno()],
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment(),
+                cwd=place,
+                start_new_session=True,
+            )
+        theirs.close()
+        try:
+            yield Prober(process, ours, log, limit_s)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+@contextlib.contextmanager
+def _laid_out(made: Op) -> Any:
+    with tempfile.TemporaryDirectory(prefix="trial-") as place:
+        folder = Path(place) / "op"
+        lay_out(made.workspace_files(), folder)
+        yield folder
+
+
+def _files(draft: Draft, folder: Path) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "module": f"{draft.name}_triton",
+        "function": f"{draft.name}_triton",
+        "reference": f"{draft.name}_ref",
+    }

@@ -1,0 +1,233 @@
+"""The target called on its examples, and what that shows: tensors, results, what is written to, what differs.
+
+Each example is called three times: twice alike, since what then differs is random, and once on other values of the
+same kind, since a result of another shape then depends on the data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from orchestrator.judge.convert.seen import drawn, seen, tensors_of
+from orchestrator.judge.convert.subject import Asked, Problem, Subject, imported, said, subject
+from orchestrator.probed import Called, Examined, Seen
+from orchestrator.records import Parameter
+
+_MOST_STATE = 16  # tensors of an object; an entry with more arguments is no kernel's
+_MOST_PRODUCTS = 12  # matrix products and convolutions in one call, at different lines of code
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "_scaled_dot_product", "linear")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One call's arguments by name."""
+
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What stays in this process for later questions: the subject, and the first example."""
+
+    subject: Subject
+    example: Example
+    module: ModuleType
+
+
+def examine(asked: Asked, given: list[Mapping[str, Any]] | None) -> tuple[Examined, Kept]:
+    """What the examples show. `given` are arguments with tensors as facts; None: the file's get_inputs() has them.
+
+    Raises Problem.
+    """
+    module = imported(asked.path)
+    target = subject(module, asked)
+    examples = [_made(one, target) for one in given] if given is not None else [_from_file(module, target)]
+    built = target.built
+    if built is not None and len(built.state) > _MOST_STATE:
+        raise Problem(
+            f"{asked.first} has {len(built.state)} parameters and buffers, more than the {_MOST_STATE} that one "
+            f"kernel's entry may take: name a part of it, a class or function that it is made of"
+        )
+    calls = tuple(_call(target, example) for example in examples)
+    names = tuple(inspect.signature(target.call).parameters)
+    return Examined(names, calls, built), Kept(target, examples[0], module)
+
+
+def _from_file(module: ModuleType, target: Subject) -> Example:
+    if not hasattr(module, "get_inputs"):
+        raise Problem(
+            "nothing says what it is called with: give --example shapes.yaml, write a get_inputs() into the file, or "
+            'name a script that calls it, --trace "python run.py"'
+        )
+    torch.manual_seed(0)
+    try:
+        values = module.get_inputs()
+    except BaseException as error:  # noqa: BLE001 - the person's function
+        raise Problem(f"get_inputs() of the file raised {said(error)}") from error
+    if isinstance(values, torch.Tensor):
+        values = [values]
+    positional, named = ([], dict(values)) if isinstance(values, Mapping) else (list(values), {})
+    return _bound(target, positional, named)
+
+
+def _made(given: Mapping[str, Any], target: Subject) -> Example:
+    generator = torch.Generator().manual_seed(0)
+    tensors = {name: drawn(Seen(**fact), generator) for name, fact in given["tensors"].items()}
+    return _bound(target, [], {**tensors, **given["others"]})
+
+
+def _bound(target: Subject, positional: list[Any], named: Mapping[str, Any]) -> Example:
+    """The arguments by name. Raises Problem for what an entry cannot take."""
+    signature = inspect.signature(target.call)
+    kinds = {one.kind for one in signature.parameters.values()}
+    if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+        raise Problem(f"it takes {signature}: a kernel's entry has named arguments only; convert a function that does")
+    try:
+        bound = signature.bind(*positional, **named)
+    except TypeError as error:
+        raise Problem(f"the example does not fit {signature}: {error}") from error
+    bound.apply_defaults()
+    arguments = {name: _on_the_cpu(value) for name, value in bound.arguments.items()}
+    for name, value in arguments.items():
+        if not isinstance(value, torch.Tensor | bool | int | float | str | None):
+            raise Problem(
+                f"the argument {name} is a {type(value).__name__}: only tensors, numbers, text and None can be passed "
+                f"to a kernel; convert a function that takes its tensors one by one"
+            )
+    return Example(arguments)
+
+
+def _on_the_cpu(value: Any) -> Any:
+    return value.detach().cpu() if isinstance(value, torch.Tensor) else value
+
+
+def _call(target: Subject, example: Example) -> Called:
+    """One example, three times. Raises Problem."""
+    before = _tensors(example.arguments)
+    with _counted() as products:
+        first, arguments = _run(target, example.arguments)
+    if len(products) > _MOST_PRODUCTS:
+        raise Problem(
+            f"a call makes {len(products)} matrix products and convolutions at different places in the code; no single "
+            f"kernel should hold so many: name a part of it"
+        )
+    changed = tuple(name for name, tensor in before.items() if not _same(tensor, arguments[name]))
+    again, _ = _run(target, example.arguments)
+    _refuse_randomness(first, again)
+    _refuse_data_dependence(target, example, first)
+    others: dict[str, Parameter | None] = {
+        name: value for name, value in example.arguments.items() if not isinstance(value, torch.Tensor)
+    }
+    returned = {name: at for name in changed for at, one in enumerate(first) if one is arguments[name]}
+    if lost := [name for name in changed if name not in returned]:
+        raise Problem(
+            f"it writes into {', '.join(lost)} and does not return it: return what was written, as the same tensor, or "
+            f"compute into a new one"
+        )
+    facts = {name: seen(tensor) for name, tensor in before.items()}
+    return Called(facts, others, tuple(seen(one) for one in first), len(products), returned)
+
+
+def _run(target: Subject, arguments: Mapping[str, Any]) -> tuple[tuple[torch.Tensor, ...], dict[str, Any]]:
+    """The tensors of one call's result, and the arguments as the call left them. Raises Problem."""
+    passed = {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in arguments.items()}
+    state = _state_of(target)
+    try:
+        with torch.no_grad():
+            result = target.call(**passed)
+    except BaseException as error:  # noqa: BLE001 - the person's code
+        raise Problem(f"the call on the example raised {said(error)}") from error
+    if written := [name for name, (tensor, kept) in state.items() if not _same(kept, tensor)]:
+        raise Problem(
+            f"a call writes into its own {', '.join(written)}: a kernel keeps nothing between calls; pass it as an "
+            f"argument and return the new one, or convert the part that only computes"
+        )
+    found = tensors_of(result)
+    if found is None:
+        raise Problem(f"it returns {type(result).__name__}; a kernel returns a tensor, or a tuple of tensors")
+    if wrong := [str(one.dtype) for one in found if one.dtype is torch.bool or one.is_complex() or one.is_sparse]:
+        raise Problem(f"it returns a tensor of {wrong[0]}; results can be floats and int8, int32 or int64")
+    return found, passed
+
+
+def _state_of(target: Subject) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    owner = target.owner
+    if isinstance(owner, torch.nn.Module):
+        named = dict([*owner.named_parameters(), *owner.named_buffers()])
+    else:
+        named = (
+            {name: value for name, value in vars(owner).items() if isinstance(value, torch.Tensor)}
+            if hasattr(owner, "__dict__")
+            else {}
+        )
+    return {name: (tensor, tensor.detach().clone()) for name, tensor in named.items()}
+
+
+def _refuse_randomness(one: tuple[torch.Tensor, ...], other: tuple[torch.Tensor, ...]) -> None:
+    if len(one) != len(other) or not all(_same(a, b) for a, b in zip(one, other, strict=True)):
+        raise Problem(
+            "two calls on the same inputs differ: it is random (a dropout that is told training=True, say), and an "
+            "element that is random cannot be compared; take the randomness out, or pass what was drawn as an argument"
+        )
+
+
+def _refuse_data_dependence(target: Subject, example: Example, first: tuple[torch.Tensor, ...]) -> None:
+    generator = torch.Generator().manual_seed(7)
+    other = {n: drawn(seen(v), generator) if isinstance(v, torch.Tensor) else v for n, v in example.arguments.items()}
+    try:
+        results, _ = _run(target, other)
+    except Problem:
+        return  # values of which nothing is known but their range need not be ones that it takes
+    if [one.shape for one in first] != [one.shape for one in results]:
+        raise Problem(
+            f"the shape of its result depends on the values ({tuple(first[0].shape)}, then {tuple(results[0].shape)}): "
+            f"a kernel's results have shapes that follow from its inputs' shapes; return a mask or padded results"
+        )
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and bool(((one == other) | (one != one) & (other != other)).all())
+
+
+def _tensors(arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    return {name: copy.copy(value) for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+
+
+class _Products(TorchDispatchMode):  # type: ignore[misc]
+    """Counts matrix products and convolutions by the line of code that asks for them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Counter[str] = Counter()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        if name.startswith(_PRODUCTS):
+            self.found[_asking()] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def _asking() -> str:
+    """The innermost lines that are not torch's; each layer of a model is another place."""
+    frames = [f for f in inspect.stack(0)[2:] if "/torch/" not in f.filename and "judge/convert" not in f.filename]
+    return " ".join(f"{frame.filename}:{frame.lineno}" for frame in frames[:4])
+
+
+@contextlib.contextmanager
+def _counted() -> Iterator[Counter[str]]:
+    with _Products() as mode:
+        yield mode.found

@@ -1,0 +1,100 @@
+"""Code becomes an op: cut, run in the probe, varied, and good enough for `ops check`. Real probe, real judge."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator import opcheck
+from orchestrator.convert import Wanted, convert, examples, extract, tracing
+from orchestrator.convert.examples import Examples
+from orchestrator.errors import UsageError
+from orchestrator.executors.local import LocalExecutor
+from orchestrator.ops import Op
+from orchestrator.records import Fate, OpCheck
+from tests.test_cli import orchestrator
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+GIVEN = Path(__file__).parent / "given"
+
+
+async def converted(judge: LocalExecutor, root: Path, name: str, found: Examples | None = None) -> tuple[Op, OpCheck]:
+    target = extract.parse(f"{GIVEN}/{name}")
+    wanted = Wanted(target, found or Examples(), root / target.op)
+    return await convert(wanted, lambda _: None, lambda op: opcheck.check(op, judge))
+
+
+def refused(result: OpCheck) -> list[str]:
+    return [one.name for one in result.counted if one.fate is not Fate.REJECTED]
+
+
+async def test_a_class_with_buffers_becomes_an_op_that_catches_every_decoy(
+    judge: LocalExecutor, tmp_path: Path
+) -> None:
+    before = (GIVEN / "normed.py").read_bytes()
+    op, result = await converted(judge, tmp_path, "normed.py:Standardised")
+    assert not refused(result) and len(result.counted) > 15
+    assert list(op.spec.inputs) == ["x", "weight", "mean", "var"] and op.spec.entry_checks
+    assert {one.shape for one in op.spec.inputs.values()} == {("M", "N"), ("N",)}
+    assert {shape[0] for shape in op.spec.sweep.holdout.always} == {0, 3}, "both dims may be empty"
+    assert "abs_()" in op.reference, "a variance stays positive"
+    record = (op.folder / "CONVERTED.md").read_text()
+    assert "eval mode" in record and "export standardised" in record
+    assert (GIVEN / "normed.py").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["standardised"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "example", "dims", "fixed"),
+    [
+        ("attention.py:Attention", "", ("B", "T", "C"), "C is from 4 in steps of 4"),
+        ("functions.py:logsumexp", "logsumexp.yaml", ("M", "N"), "N is from 1"),
+        ("functions.py:selective_scan", "scan.yaml", ("K", "T", "L", "E"), "T is from 1"),
+    ],
+)
+async def test_sizes_are_told_apart_and_varied(
+    judge: LocalExecutor, tmp_path: Path, name: str, example: str, dims: tuple[str, ...], fixed: str
+) -> None:
+    op, result = await converted(judge, tmp_path, name, examples.read(GIVEN / example) if example else None)
+    assert not refused(result), refused(result)
+    assert op.spec.dims == dims and any(fixed in one for one in op.spec.constraints)
+    assert op.spec.tolerance["float32"].atol < 1e-4
+
+
+@pytest.mark.long
+async def test_calls_of_a_script_are_examples_and_its_process_has_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not-to-be-seen")
+    script = tmp_path / "script.py"
+    looks = "assert 'ANTHROPIC_API_KEY' not in os.environ"
+    script.write_text(f"import os, sys\nsys.path.insert(0, {str(GIVEN)!r})\n{looks}\nimport run\n")
+    found = tracing.traced(f"{sys.executable} {script}", extract.parse(f"{GIVEN}/normed.py:Standardised"))
+    assert [call["tensors"]["x"]["shape"] for call in found.calls] == [[3, 24], [5, 24]]
+    assert not found.calls[0]["tensors"]["x"]["contiguous"] and found.init == {"width": 24, "eps": 1e-05, "p": 0.1}
+    with pytest.raises(UsageError, match="never called"):
+        tracing.traced(f"{sys.executable} -c pass", extract.parse(f"{GIVEN}/normed.py:Standardised"))
+    with pytest.raises(UsageError, match="exit code 1: AssertionError: no"):
+        tracing.traced(f"{sys.executable} -c 'assert 0, \"no\"'", extract.parse(f"{GIVEN}/normed.py:Standardised"))
+
+
+async def test_nothing_is_written_where_something_is_missing(tmp_path: Path) -> None:
+    unknown = orchestrator(tmp_path, "convert", f"{GIVEN}/attention.py:Atention")
+    assert unknown.returncode == 2 and unknown.stderr.count("\n") == 1 and "did you mean Attention" in unknown.stderr
+    assert not list(tmp_path.iterdir())
+
+
+async def test_a_file_of_examples_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "shapes.yaml"
+    for text, said in [
+        ("inputs: {x: {shape: [2], dtype: int64}}", "say which, range"),
+        ("inputs: {x: {shape: [2], dtype: complex64}}", "is not one of"),
+        ("inputs: {x: {shpe: [2]}}", "inputs.x.shape"),
+        ("{}", "gives no call"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(UsageError, match=said):
+            examples.read(file)
