@@ -167,6 +167,7 @@ class Batch:
         paid = [one for one in todo if one.settings.agent.name != "recorded"]
         for sentence in accounts.estimated([accounts.estimate(self._ledger, one.op, one.settings) for one in paid]):
             self._progress.say(sentence)
+            self._journal.event("estimated", text=sentence)
 
     async def _take(self, todo: Iterator[Work], outcomes: dict[str, Outcome | None]) -> None:
         """One op after the other, as long as there are any."""
