@@ -37,6 +37,7 @@ audit-claims:
 # What needs a GPU: timing's own tests, then whether cheats gain, whether verdicts repeat, and how fast the kernels are.
 check-gpu:
 	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest tests/judge/test_timing_gpu.py
+	$(PYTHON) -m pytest -m gpu tests/test_export.py
 	$(PYTHON) benchmarks/forging.py 2>&1 | tee benchmarks/results/forging.txt
 	$(PYTHON) benchmarks/stability.py 2>&1 | tee benchmarks/results/stability.txt
 	$(PYTHON) benchmarks/measure_ops.py 2>&1 | tee benchmarks/results/measure-ops.txt

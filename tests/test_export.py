@@ -61,9 +61,9 @@ def of_rmsnorm() -> Report:
     )
 
 
-def recorded(op: Op, workspaces: Path, kernel: bytes, report: Report) -> str:
+def recorded(op: Op, workspaces: Path, kernel: bytes, report: Report, run_id: str | None = None) -> str:
     """A run whose kernel passed by that report, UNMEASURED; its id."""
-    recorder = Recorder.open(op, "scripted", config.load(), workspaces, INTERPRETER, Silent())
+    recorder = Recorder.open(op, "scripted", config.load(), workspaces, INTERPRETER, Silent(), run_id)
     folder = recorder.asked(Prompt("", ()), "correct", 1)
     recorder.judged("correct", 1, Reply("", "a model", Usage(0.0)), Judged(report, kernel), folder)
     conclude(recorder, Verdict(finish.Decision.UNMEASURED, "No GPU here."))
@@ -242,9 +242,9 @@ def test_bad_input_is_one_line_and_writes_nothing(workspaces: Path, run_id: str,
 
 
 def test_an_op_means_its_champion(rmsnorm: Op, tmp_path: Path) -> None:
-    run = recorded(rmsnorm, tmp_path, zoo_kernel("good"), of_rmsnorm())
-    finish.adopt(finish.find(run, tmp_path, shipped), "it is good", Silent())
-    recorded(rmsnorm, tmp_path, zoo_kernel("llama_order"), of_rmsnorm())  # a later run that was not merged
+    for name in ("rmsnorm-a", "rmsnorm-b", "rmsnorm-c"):
+        recorded(rmsnorm, tmp_path, zoo_kernel("good" if name == "rmsnorm-b" else "llama_order"), of_rmsnorm(), name)
+    finish.adopt(finish.find(run := "rmsnorm-b", tmp_path, shipped), "it is good", Silent())
     found = source.find("rmsnorm", tmp_path, shipped)
     assert found.run.id == run and found.kernel == zoo_kernel("good")
     code, said = command("export", "rmsnorm", "--to", tmp_path / "out", "--workspaces", tmp_path)

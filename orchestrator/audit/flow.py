@@ -437,7 +437,8 @@ class _Walker:
         value = values.joined(chosen, otherwise)
         rank = value.rank if condition.rank is None or value.rank is None else max(value.rank, condition.rank)
         pad, pad_axes, spoiled = _pad_of_filler(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
-        if rank is None or (condition.chooses and chosen.pad is Pad.NONE):
+        added = chosen.constant is not None and pad is Pad.LOW  # a mask to be added, whatever its lanes were chosen by
+        if rank is None or (condition.chooses and chosen.pad is Pad.NONE and not added):
             pad, pad_axes = Pad.NONE, frozenset()
         elif not condition.axes >= chosen.pad_axes:  # along the other axes its padding stays what it was
             pad_axes = condition.axes

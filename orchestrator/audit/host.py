@@ -16,7 +16,6 @@ ALLOCATIONS = {
     "torch.empty", "torch.zeros", "torch.ones", "torch.full", "torch.empty_like", "torch.zeros_like",
     "torch.ones_like", "torch.full_like", "torch.empty_strided", "torch.rand", "torch.randn",
 }  # fmt: skip
-_DEEP = 8  # names that stand for one another
 NEW = {"new_empty", "new_zeros", "new_full", "new_ones", "new_empty_strided"}
 
 
@@ -36,21 +35,22 @@ class Scope:
             return self.assigned.get(name, [])
         return self.outer.meanings(name) if self.outer is not None else []
 
-    def is_size(self, node: ast.expr, depth: int = 0) -> bool:
-        """Whether it is a tensor's size, as the source says. A name may be assigned in terms of itself."""
-        if depth > _DEEP:
-            return False
+    def is_size(self, node: ast.expr, known: dict[str, bool] | None = None) -> bool:
+        """Whether it is a tensor's size, as the source says. `known` are the names looked at: some name themselves."""
+        known = {} if known is None else known
         match node:
             case ast.Name(id=name):
-                return name in self.sizes or any(
-                    self.is_size(one, depth + 1) for one in self.meanings(name) if not isinstance(one, ast.Name)
-                )
+                if name not in known:
+                    known[name] = name in self.sizes
+                    others = (one for one in self.meanings(name) if not isinstance(one, ast.Name))
+                    known[name] = known[name] or any(self.is_size(one, known) for one in others)
+                return known[name]
             case ast.Subscript(value=ast.Attribute(attr="shape")):
                 return True
             case ast.Call(func=ast.Attribute(attr="size" | "numel")):
                 return True
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                return self.is_size(left, depth + 1) and self.is_size(right, depth + 1)
+                return self.is_size(left, known) and self.is_size(right, known)
         return False
 
 

@@ -41,6 +41,7 @@ def report_runs(
     )
     gathered = gather.gather(workspaces, choice, options.catalogue(ops_dir).load)
     first = site.write(gathered, out if out is not None else workspaces / "report")
-    typer.echo(f"{first}: {len(gathered.chosen)} runs")
+    count = len(gathered.chosen)
+    typer.echo(f"{first}: {count} run{'' if count == 1 else 's'}")
     for line in gathered.unreadable:
         typer.echo(f"left out: {line}", err=True)

@@ -96,6 +96,8 @@ def run(
         raise UsageError("--dry-run prints the first prompt of one op: give --op NAME")
     if not many and (concurrency is not None or judges is not None or quiet):
         raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
+    if command is not None and agent not in (None, "command"):
+        raise UsageError(f"--command is of the agent command, and --agent {agent} was given: give one of them")
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent or ("command" if command else None), "model": model, "command": command},
         "loop": {

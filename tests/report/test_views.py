@@ -13,7 +13,7 @@ from orchestrator.records import AuditFinding, Part, Severity, Status
 from orchestrator.report import changes, curves, gather, op_page, run_page, site
 from orchestrator.report.figures import Axis, Figure, Kind, Point, Series
 from orchestrator.report.gather import Gathered
-from orchestrator.report.heat import heat
+from orchestrator.report.heat import Field, heat
 from orchestrator.report.overview import overview
 from orchestrator.workspace import Workspace
 from tests import past_runs
@@ -65,6 +65,10 @@ def test_the_map_of_cases_says_in_words_where_it_fails() -> None:
     rows = {row.name: [(field.text, field.heat) for field in row.fields] for row in found.rows}
     assert rows["3×127"][:3] == [("20×", 2), ("600×", 3), ("18,000×", 5)]
     assert rows["5×128"] == [("passed", 0)] * 9
+    wrong = past_runs.wrong().cases[9]
+    pair = (replace(wrong, tolerance_ratio=3e7), wrong, past_runs.wrong().cases[0])  # of one field the worst is shown
+    found = heat(replace(past_runs.wrong(), cases=pair, expected_cases=3))
+    assert found is not None and found.rows[0].fields[0] == Field("3e+07×", 5)
     crashed = replace(
         past_runs.wrong().cases[9], status=Status.RUNTIME_ERROR, tolerance_ratio=None, values="nan", holdout=True
     )
