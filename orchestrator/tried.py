@@ -62,6 +62,8 @@ def _ended(run: Run, attempt: Attempt) -> str:
     """What was wrong with it, or what it was worth."""
     if not attempt.report.passed:
         return printable((attempt.report.diagnosis or (attempt.report.message,))[0], _WORDS)
+    if attempt.report.grave:
+        return printable(f"not accepted: {attempt.report.grave[0].message}", _WORDS)
     if attempt.number == run.best and run.measurement is not None:
         measured = run.measurement
         return (
