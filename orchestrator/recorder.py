@@ -134,9 +134,9 @@ class Recorder:
     def begins_with(self, round_: int) -> dict[str, bytes]:
         """The tree as an attempt begins: the baseline, and the kernel that it is to repair or to improve, if any."""
         files = dict(self.branch.files)
-        if round_ == 1 and self.run.best is None:
+        number = self.run.best if round_ == 1 and self.run.best is not None else len(self.run.attempts)
+        if not number:
             return files
-        number = (self.run.best if round_ == 1 else None) or len(self.run.attempts)
         kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(self.run.attempts[number - 1].commit))
         return files if kernel is None else files | {self._op.spec.kernel_name: kernel}
 
