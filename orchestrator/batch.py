@@ -122,11 +122,17 @@ class Means:
     progress: Progress
 
 
-async def carry_out(todo: Plan, means: Means, concurrency: int) -> tuple[Outcome, ...]:
-    """Begin a plan, or go on with it, to its end. Its plan is kept before anything is done, and nobody else does it."""
+async def carry_out(todo: Plan, means: Means, concurrency: int, likely: Iterable[str] = ()) -> tuple[Outcome, ...]:
+    """Begin a plan, or go on with it, to its end. Its plan is kept before anything is done, and nobody else does it.
+
+    `likely` is what it is estimated to cost, in sentences, which are said and logged.
+    """
     plan.keep(todo, means.workspaces)
     with plan.held(todo, means.workspaces):
         journal = Journal(todo.folder(means.workspaces) / plan.LOG, batch=todo.id)
+        for sentence in likely:
+            means.progress.say(sentence)
+            journal.event("estimated", text=sentence)
         return await Batch(todo, means, journal).run(concurrency)
 
 

@@ -295,14 +295,14 @@ def test_a_foreign_history_and_a_newer_ledger_are_refused(tmp_path: Path) -> Non
 
 
 def test_a_batch_with_the_real_judge(tmp_path: Path) -> None:
-    command = ("--ops", "rmsnorm,vector_add", "--agent", "recorded", "--device", "cpu", "--json", "--quiet")
+    command = ("--ops", "rmsnorm,dropout", "--agent", "recorded", "--device", "cpu", "--json", "--quiet")
     result = orchestrator(tmp_path, *command, "--judges", "2")
     assert result.returncode == 1, result.stderr
-    rmsnorm, vector_add = json.loads(result.stdout)
+    rmsnorm, dropout = json.loads(result.stdout)
     assert (rmsnorm["decision"], rmsnorm["rounds"], rmsnorm["tokens"]) == ("UNMEASURED", 1, 0)
-    assert vector_add["decision"] == "UNDONE" and "no reply was recorded for vector_add" in vector_add["reason"]
+    assert dropout["decision"] == "UNDONE" and "no reply was recorded for dropout" in dropout["reason"]
     assert result.stderr.splitlines()[0].split() == ["op", "decision", "rounds", "tokens", "cost", "seconds"]
     again = orchestrator(tmp_path, "--resume", *command[2:])
-    assert json.loads(again.stdout) == [rmsnorm, vector_add]
+    assert json.loads(again.stdout) == [rmsnorm, dropout]
     rebuilt = orchestrator(tmp_path, "ledger", "rebuild")
     assert rebuilt.returncode == 0 and rebuilt.stdout.strip() == "workspaces/ledger.sqlite: 1 runs"

@@ -154,6 +154,12 @@ async def test_a_reference_that_is_not_what_op_yaml_promises_is_refused(judge: L
 async def test_no_run_starts_on_an_op_that_fails_its_check(judge: LocalExecutor, rmsnorm: Op) -> None:
     with pytest.raises(UsageError, match="refused for NaN hidden.*ops check rmsnorm"):
         await opcheck.require(changed(rmsnorm, {"telling": None}), judge, config.load().judge)
+    weak = config.load(flags={"judge": {"weak_ops": True}}).judge
+    borne = await opcheck.require(changed(rmsnorm, {"telling": None}), judge, weak)
+    assert "refused for NaN hidden" in borne and borne.endswith("it runs all the same (judge.weak_ops)")
+    broken = Op(rmsnorm.folder, rmsnorm.spec, rmsnorm.reference.replace("    wide = ", "    assert False\n    wide = "))
+    with pytest.raises(UsageError, match="refused: BROKEN"):
+        await opcheck.require(broken, judge, weak)
     assert "30 of 30" in await opcheck.require(changed(rmsnorm, {"dtypes": ALL}), judge, config.load().judge)
 
 

@@ -56,7 +56,7 @@ def {page}_ref({arguments}):
 
 
 def test_there_is_a_page_for_each_tag_and_an_example_on_each() -> None:
-    assert {page.stem for page in PAGES.glob("*.md")} == set(get_args(Tag)) == set(EXAMPLES)
+    assert set(get_args(Tag)) == set(EXAMPLES) <= {page.stem for page in PAGES.glob("*.md")}
 
 
 def test_the_policy_takes_every_example() -> None:

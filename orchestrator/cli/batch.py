@@ -119,13 +119,12 @@ async def _batch(
     judges = pool.of(shared.judge, asked.judges, workspaces)
     try:
         with closing(Ledger(workspaces)) as index:
-            for sentence in batch.estimated(ready.values(), index):
-                progress.say(sentence)
 
             def work_of(one: Planned) -> Work:
                 return ready.pop(one.op, None) or make(one)  # of an op that is over nothing is kept
 
             means = batch.Means(work_of, shared.budget.batch, agents, judges, workspaces, index, progress)
-            return await batch.carry_out(todo, means, asked.concurrency)
+            likely = batch.estimated(ready.values(), index)
+            return await batch.carry_out(todo, means, asked.concurrency, likely)
     finally:
         await judges.close()

@@ -162,8 +162,10 @@ async def _generated(
         *(means.workspaces, means.index, means.progress),
     )
     try:
-        batch.check(map(ready.work_of, planned.plan.ops), shared, means.agents, means.workspaces)
-        outcomes = await batch.carry_out(planned.plan, ready, shared.night.concurrency)
+        work = [ready.work_of(one) for one in planned.plan.ops]
+        batch.check(work, shared, means.agents, means.workspaces)
+        likely = batch.estimated(work, means.index)
+        outcomes = await batch.carry_out(planned.plan, ready, shared.night.concurrency, likely)
     except OrchestratorError as error:  # what was found of the champions is told all the same
         return planned.due, (), error
     return planned.due, outcomes, None
