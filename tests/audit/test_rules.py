@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,33 @@ def test_every_rule_says_why_and_how_to_repair() -> None:
     for rule, look in RULES.values():
         assert rule.why.endswith(".") and rule.repair.endswith("."), rule.id
         assert ast.parse(look.__name__)
+
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+STORE = "    tl.store(x + a0, 0.0, mask=a0 < N)\n"
+
+
+def nested_loops(count: int) -> str:
+    loops = "".join(f"{'    ' * (number + 1)}for i{number} in range(N):\n" for number in range(count))
+    return f"{HEAD}def k(x, N):\n    a0 = tl.arange(0, 8)\n{loops}{'    ' * (count + 1)}a0 = a0 + 1\n{STORE}"
+
+
+def helpers_of_helpers(calls: int) -> str:
+    text = f"{HEAD}def h0(a):\n    return a\n\n\n"
+    for number in (1, 2):
+        text += f"@triton.jit\ndef h{number}(a):\n    return {' + '.join([f'h{number - 1}(a)'] * calls)}\n\n\n"
+    return f"{text}@triton.jit\ndef k(x, N):\n    a0 = {' + '.join(['h2(tl.arange(0, 8))'] * calls)}\n{STORE}"
+
+
+def wide_expressions(count: int) -> str:
+    line = f"tl.join({', '.join(f'a{number}' for number in range(60))})"
+    names = "".join(f"    a{number} = tl.join({', '.join(['N'] * 150)})\n" for number in range(60))
+    return f"{HEAD}def k(x, N):\n{names}{f'    b = {line}{chr(10)}' * count}    a0 = b\n{STORE}"
+
+
+@pytest.mark.parametrize("text", [nested_loops(17), helpers_of_helpers(60), wide_expressions(300)])
+def test_a_candidate_cannot_make_its_audit_endless(text: str) -> None:
+    """The orchestrator audits what passed, in its own process: without bounds each of these takes minutes."""
+    begun = time.process_time()
+    assert audit_bytes(text.encode(), "k.py").kernels
+    assert time.process_time() - begun < 10
