@@ -31,6 +31,7 @@ check-all: lint types check-oldest
 foreign:
 	$(PYTHON) -m pip install --quiet --upgrade --no-deps --target build/foreign liger-kernel flag-gems
 	$(PYTHON) benchmarks/foreign_kernels.py --site build/foreign 2>&1 | tee benchmarks/results/foreign-kernels.txt
+	$(PYTHON) benchmarks/audit_libraries.py --site build/foreign 2>&1 | tee benchmarks/results/audit-libraries.md
 
 # Recorded reviews of kernels with known faults: how many claims the judge confirms.
 audit-claims:
