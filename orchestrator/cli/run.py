@@ -14,6 +14,7 @@ from orchestrator.cli import carry, options
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.agents import Agent
     from orchestrator.config import Settings
     from orchestrator.ops import Op
     from orchestrator.records import Run
@@ -125,7 +126,7 @@ def carried_out(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) 
 
     terminal = carry.terminal(to_stderr=as_json)
     finished = carry.through(
-        _loop(op, settings, workspaces, terminal),
+        ran(op, settings, workspaces, terminal),
         terminal,
         f"interrupted; the record so far is in {workspaces / 'runs'}",
     )
@@ -134,30 +135,37 @@ def carried_out(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) 
     return finished.exit_code
 
 
-async def _loop(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
+async def ran(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
+    """One run of the op, by a judge of its own, entered into the ledger."""
     from orchestrator import opcheck
-    from orchestrator.agents.choose import choose
     from orchestrator.asking import Asking, Purse, begins_with
     from orchestrator.executors.remembering import remembering
     from orchestrator.loop import run_op
 
-    given = settings.loop.given
-    agent, why = choose(
-        settings.agent.name,
-        op_recorded=op.recorded,
-        single_op=True,
-        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
-        announce=terminal.say,
-        given=given is not None,
-    )
-    asking = begins_with(given, Asking(agent, (Purse("op", settings.budget.op),)), op)
-    terminal.say(why)
+    agent = agent_of(op, settings, terminal)
+    asking = begins_with(settings.loop.given, Asking(agent, (Purse("op", settings.budget.op),)), op)
     async with carry.judge(settings, workspaces / "judge.log") as executor:
         terminal.say(await opcheck.require(op, executor, settings.judge))
         with carry.entered(workspaces, terminal) as watch:
             return await run_op(
                 op, asking, remembering(executor, op, settings, workspaces), settings, workspaces, watch
             )
+
+
+def agent_of(op: Op, settings: Settings, terminal: Terminal) -> Agent:
+    """Who writes for this op, which the terminal has been told."""
+    from orchestrator.agents.choose import choose
+
+    agent, why = choose(
+        settings.agent.name,
+        op_recorded=op.recorded,
+        single_op=True,
+        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
+        announce=terminal.say,
+        given=settings.loop.given is not None,
+    )
+    terminal.say(why)
+    return agent
 
 
 def first_prompt(op: Op, settings: Settings) -> int:

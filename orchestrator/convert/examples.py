@@ -5,6 +5,7 @@ Owns the form of such a file, and checks it. Both become the same facts; the pro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -96,6 +97,11 @@ def _seen(path: Path, name: str, one: _Tensor) -> Seen:
         return Seen(one.shape, one.dtype, True, -1, 1, 0, 1)
     low, high = one.range
     return Seen(one.shape, one.dtype, True, low, high, (low + high) / 2, (high - low) / 12**0.5)
+
+
+def larger_first(calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls by their number of elements: the first is the example whose sizes are varied."""
+    return sorted(calls, key=lambda call: -sum(math.prod(one["shape"]) for one in call["tensors"].values()))
 
 
 def distinct(calls: Sequence[dict[str, Any]], most: int) -> tuple[dict[str, Any], ...]:
