@@ -3,7 +3,7 @@ PYTHON ?= python
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c  # a failing check fails, also when its output is kept by tee
 
-.PHONY: check check-all check-gpu check-oldest foreign lint types test readme
+.PHONY: check check-all audit-claims check-gpu check-oldest foreign lint types test readme
 
 check: lint types test
 
@@ -30,9 +30,14 @@ foreign:
 	$(PYTHON) -m pip install --quiet --upgrade --no-deps --target build/foreign liger-kernel flag-gems
 	$(PYTHON) benchmarks/foreign_kernels.py --site build/foreign 2>&1 | tee benchmarks/results/foreign-kernels.txt
 
+# Recorded reviews of kernels with known faults: how many claims the judge confirms.
+audit-claims:
+	$(PYTHON) benchmarks/audit_claims.py 2>&1 | tee benchmarks/results/audit-claims.txt
+
 # What needs a GPU: timing's own tests, then whether cheats gain, whether verdicts repeat, and how fast the kernels are.
 check-gpu:
 	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest tests/judge/test_timing_gpu.py
+	$(PYTHON) -m pytest -m gpu tests/test_export.py
 	$(PYTHON) benchmarks/forging.py 2>&1 | tee benchmarks/results/forging.txt
 	$(PYTHON) benchmarks/stability.py 2>&1 | tee benchmarks/results/stability.txt
 	$(PYTHON) benchmarks/measure_ops.py 2>&1 | tee benchmarks/results/measure-ops.txt

@@ -37,7 +37,7 @@ from orchestrator.ops import Op
 from orchestrator.policy.names import EVIDENCE, GREY_METHODS
 from orchestrator.records import Finding, Judging, Report, Status
 from orchestrator.source import Function, Source, read
-from orchestrator.verify import KernelFile, verify
+from orchestrator.verifying import KernelFile, verify
 
 PACKAGES = {"liger-kernel": ("liger_kernel", ("ops",)), "flag-gems": ("flag_gems", ("ops", "fused"))}
 GREY = frozenset(f".{name}" for name in GREY_METHODS)  # what an op may allow by name

@@ -20,8 +20,8 @@ from pathlib import Path
 from orchestrator import config, ops, resources
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.judge.timing.statistics import median
-from orchestrator.measure import Rivals, job_of
 from orchestrator.measured import AUTOTUNED, COMPILED, Measured
+from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
 from orchestrator.records import Status
 from orchestrator.tree import lay_out

@@ -24,7 +24,7 @@ from orchestrator.config import Settings
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.terminal import Terminal
-from orchestrator.verify import KernelFile
+from orchestrator.verifying import KernelFile
 
 ROOT = resources.shipped("configs") / "ops"
 

@@ -19,7 +19,7 @@ from orchestrator import config, ops, resources
 from orchestrator.attempt import run_kernel
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.records import Report
-from orchestrator.verify import rendering
+from orchestrator.verifying import rendering
 
 
 async def judged(files: list[Path], op_name: str, device: str, quick: bool | None) -> list[Report]:

@@ -23,8 +23,8 @@ from pathlib import Path
 from orchestrator import config, ops, reply, resources, weigh
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.judge.timing.statistics import median
-from orchestrator.measure import Rivals, job_of
 from orchestrator.measured import AUTOTUNED, COMPILED, REFERENCE
+from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
 from orchestrator.tree import lay_out
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from orchestrator import kept, verify
+from orchestrator import kept, verifying
 from orchestrator.agents import Agent, Request
 from orchestrator.agents.given import Given
 from orchestrator.agents.recorded import RepliesExhausted
@@ -66,7 +66,7 @@ def begins_with(given: str | None, agent: Agent, op: Op) -> Agent:
     """
     if given is None:
         return agent
-    (file,) = verify.read([given])
+    (file,) = verifying.read([given])
     if file.sha256 is None:
         raise UsageError(f"{file.name} is larger than the {KERNEL_BYTES} bytes of a kernel file")
     try:

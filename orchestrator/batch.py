@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import ledger, opcheck, outcome, plan
+from orchestrator import accounts, ledger, opcheck, outcome, plan, tracking
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
 from orchestrator.agents.given import Nobody
@@ -96,6 +96,8 @@ def check(work: Sequence[Work], agents: Agents, workspaces: Path) -> None:
             raise UsageError(f"{name}: a budget in usd needs a table of prices: -c agent.prices=FILE")
         agents.prepare(settings)
         begins_with(settings.loop.given, Nobody(), one.op)
+        if settings.mlflow.log:
+            tracking.require()
     for one in work:
         if (workspaces / f"{one.op.name}.git").exists():
             Workspace.open(workspaces, one.op.name)
@@ -148,6 +150,7 @@ class Batch:
         self._journal.event("batch_started", ops=len(self._work), concurrency=concurrency)
         self._progress.begin(len(self._work), lambda: self._purse.usd, lambda: self._pool.waiting)
         outcomes = {one.planned.op: self._earlier(one) for one in self._work}
+        self._estimate([one for one in self._work if outcomes[one.planned.op] is None])
         todo = iter([one for one in self._work if outcomes[one.planned.op] is None])
         try:
             async with asyncio.TaskGroup() as group:
@@ -158,6 +161,13 @@ class Batch:
         ended = tuple(found for found in outcomes.values() if found is not None)
         self._journal.event("batch_ended", exit_code=outcome.exit_code(ended))
         return ended
+
+    def _estimate(self, todo: Sequence[Work]) -> None:
+        """What is likely to be spent, before anything is; replayed replies cost nothing."""
+        paid = [one for one in todo if one.settings.agent.name != "recorded"]
+        for sentence in accounts.estimated([accounts.estimate(self._ledger, one.op, one.settings) for one in paid]):
+            self._progress.say(sentence)
+            self._journal.event("estimated", text=sentence)
 
     async def _take(self, todo: Iterator[Work], outcomes: dict[str, Outcome | None]) -> None:
         """One op after the other, as long as there are any."""
@@ -194,9 +204,10 @@ class Batch:
             self._progress.doing(op.name, "its test is being checked")
             self._progress.say(await opcheck.require(op, self._pool, settings.judge))
         asking = begins_with(settings.loop.given, Asking(agent, (Purse("op", settings.budget.op), self._purse)), op)
-        watch = Several(Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
+        watches = (Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
         judges = remembering(self._pool, op, settings, self._workspaces)
-        await run_op(op, asking, judges, settings, self._workspaces, watch, run)
+        with tracking.following(settings.mlflow, self._progress.say) as more:
+            await run_op(op, asking, judges, settings, self._workspaces, Several(*watches, *more), run)
 
     def _earlier(self, work: Work) -> Outcome | None:
         """The outcome of an op that was over before this process began; what it cost counts."""

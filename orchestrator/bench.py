@@ -18,12 +18,12 @@ from orchestrator.decide import decide
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.finish import NOTHING_TO_MEASURE_ON
-from orchestrator.measure import Rivals, measure_kernel
 from orchestrator.measured import Measured
+from orchestrator.measuring import Rivals, measure_kernel
 from orchestrator.ops import Op
 from orchestrator.records import Judging, Measurement, Record, Report, Status, Verdict
 from orchestrator.tree import lay_out
-from orchestrator.verify import KernelFile
+from orchestrator.verifying import KernelFile
 
 
 @dataclass(frozen=True)

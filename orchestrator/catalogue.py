@@ -87,5 +87,10 @@ def add(folder: Path, files: Mapping[str, bytes]) -> None:
         partial.rename(folder)
 
 
+def remove(folder: Path) -> None:
+    """Take a folder away again that `add` made."""
+    remove_tree(folder)
+
+
 def _shipped() -> Path:
     return resources.shipped("configs") / "ops"

@@ -99,6 +99,7 @@ class JudgeSettings(_Section):
     seed: int | None = None
     skip_checks: tuple[str, ...] = ()
     first_failure: bool = False
+    weak_ops: bool = False
     limits: Limits = Limits()
 
 
@@ -146,6 +147,13 @@ class NightSettings(_Section):
     webhook: Literal["none", "json", "slack"] = "none"
 
 
+class MlflowSettings(_Section):
+    """Whether runs are also logged to MLflow, and under which experiment."""
+
+    log: bool = False
+    experiment: Annotated[str, Field(min_length=1)] = "triton-kernels"
+
+
 class Settings(BaseSettings):
     """One run's settings, resolved."""
 
@@ -161,6 +169,7 @@ class Settings(BaseSettings):
     budget: BudgetSettings = BudgetSettings()
     decision: Thresholds = Thresholds()
     night: NightSettings = NightSettings()
+    mlflow: MlflowSettings = MlflowSettings()
 
 
 def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[str, Any] | None = None) -> Settings:

@@ -35,7 +35,8 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from orchestrator import gpu
-from orchestrator.agents import keys
+from orchestrator.agents import keys, presets
+from orchestrator.agents.command import CommandAgent
 from orchestrator.config import Settings
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import judge_environment
@@ -391,6 +392,20 @@ def _key(asked: Asked, agent: str, variable: str, key: SecretStr | None, instead
     return Condition(name, State.OK, f"{variable} is set (whether the server takes it, its first answer will say)")
 
 
+def command(asked: Asked) -> Condition:
+    """Whether the command-line agent that is asked for could be started, with a key of its own."""
+    settings = asked.settings.agent
+    if settings.name != "command":
+        said = "no command-line agent was asked for"
+        return Condition("command", State.UNNEEDED, said, "to have one work: --command claude, or another")
+    try:
+        preset, where = presets.find(settings.command, settings.preset)
+        said = f"{CommandAgent(preset, print, model=settings.model).describe()} ({where})"
+    except UsageError as error:
+        return Condition("command", State.LACKING, str(error), "", essential=True)
+    return Condition("command", State.OK, printable(said, _SAID_CHARS))
+
+
 def anthropic_server(asked: Asked) -> Condition:
     """Whether Anthropic's server, or the one set in its place, answers."""
     provider = keys.AnthropicKeys()
@@ -464,6 +479,7 @@ CHECKS: dict[str, Check] = {
     "disk": disk,
     "temporary files": temporary,
     "anthropic key": anthropic_key,
+    "command": command,
     "anthropic server": anthropic_server,
     "openai key": openai_key,
     "openai server": openai_server,

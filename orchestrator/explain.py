@@ -76,6 +76,8 @@ def _attempt(one: Attempt) -> Iterator[str]:
         yield f"pattern: {printable(sentence, 400)}"
     for finding in report.findings[:2]:
         yield f"found: {finding.where}: {finding.message}; instead: {finding.advice}"
+    for fault in report.grave[:2]:
+        yield f"the audit establishes: {fault.rule} in line {fault.line}: {printable(fault.message, 400)}"
     if report.seed is not None:
         yield _judged(report)
 

@@ -17,6 +17,11 @@ PROMPT, REPLY, USAGE, AGAINST = "prompt.md", "reply.md", "usage.json", "against.
 TREE = "tree"  # what an agent left that worked in the tree; there until its attempt is recorded
 
 
+def folder(run: Path, number: int, stage: str, round_: int) -> Path:
+    """The folder of an attempt in its run's."""
+    return run / "attempts" / f"{number:02}-{stage}-{round_}"
+
+
 @dataclass(frozen=True)
 class Call(Usage):
     """A model call that was answered, without the words."""
@@ -33,11 +38,6 @@ class Against(Record):
 
     attempt: int
     main: str  # commit
-
-
-def attempt_name(number: int, stage: str, round_: int) -> str:
-    """What an attempt's folder is called."""
-    return f"{number:02}-{stage}-{round_}"
 
 
 def call_of(reply: Reply) -> Call:

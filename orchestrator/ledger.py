@@ -21,7 +21,7 @@ from orchestrator.errors import UsageError, WorkspaceError
 from orchestrator.measured import Measured
 from orchestrator.recorder import ENVIRONMENT, RUN
 from orchestrator.records import Attempt, Judging, Reply, Run, from_json
-from orchestrator.watch import Silent
+from orchestrator.watch import Several, Silent, Watch
 from orchestrator.workspace import Workspace
 
 NAME = "ledger.sqlite"
@@ -61,6 +61,7 @@ _MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_op ON runs (op, started);
     """,
+    "ALTER TABLE runs ADD COLUMN gpu_s REAL",
 )
 VERSION = len(_MIGRATIONS)
 TABLES = ("runs", "environments", "model_calls", "attempts", "verdicts", "measurements", "decisions")
@@ -162,6 +163,16 @@ class Ledger:
 
     def _version(self) -> int:
         return int(self._base.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextmanager
+def entered(workspaces: Path, watch: Watch) -> Iterator[Watch]:
+    """The watcher, and beside it the one that enters the run into the ledger."""
+    index = Ledger(workspaces)
+    try:
+        yield Several(Entering(index), watch)
+    finally:
+        index.close()
 
 
 class Entering(Silent):
@@ -275,7 +286,7 @@ def rows_of(folder: Path) -> Iterator[tuple[str, Row]]:
 def run_row(run: Run) -> Row:
     """A row of `runs`."""
     names = ("op", "branch", "baseline", "started", "agent", "best", "error", "seconds")
-    return {"run": run.id} | {name: getattr(run, name) for name in names}
+    return {"run": run.id} | {name: getattr(run, name) for name in names} | {"gpu_s": run.cost.gpu_s}
 
 
 def environment_row(run: str, judging: Judging) -> Row:

@@ -441,11 +441,23 @@ def _read_spec(path: Path) -> OpSpec:
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "op"
-        raise UsageError(f"{path}: {where}: {first['msg']} ({error.error_count()} problem(s) in all)") from error
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        raise UsageError(f"{path}: {_problem(error.errors()[0])}{more}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
+
+
+def _problem(found: Any) -> str:
+    """What is wrong, and at which key; for a key that there is not, the nearest that there is."""
+    where = ".".join(str(part) for part in found["loc"])
+    if found["type"] == "extra_forbidden":
+        models = [one for one in globals().values() if isinstance(one, type) and issubclass(one, _Strict)]
+        given = str(found["loc"][-1])  # which may be a key, elsewhere
+        known = sorted({name for model in models for name in model.model_fields} - {given})
+        close = difflib.get_close_matches(given, known, n=1)
+        return f"{where} is no key of an op" + (f"; did you mean {close[0]}?" if close else "")
+    said = str(found["msg"]).removeprefix("Value error, ")
+    return f"{where}: {said}" if where else said
 
 
 def _body(source: str) -> list[ast.stmt]:

@@ -5,14 +5,16 @@ Owns the words for an op that has no decision, the row of the table at the end, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.errors import BudgetSpent, InfrastructureError, OrchestratorError
 from orchestrator.ledger import Ledger, Row
-from orchestrator.records import Decision, Record
+from orchestrator.records import Decision, Record, Status
 
 UNDONE, REFUSED, FAILED = "UNDONE", "REFUSED", "FAILED"  # beside the decisions
+_FASTER = (0.5, 1.0, 1.5, 2.0)
 _ACCEPTED = (Decision.MERGE, Decision.UNMEASURED)
 
 
@@ -28,6 +30,8 @@ class Outcome(Record):
     tokens: int | None = 0
     usd: float | None = 0.0
     seconds: float = 0.0
+    passed: bool = False  # whether a kernel passed
+    speedup: float | None = None  # over the fastest baseline, the middle of its interval; None where not measured
 
     @property
     def accepted(self) -> bool:
@@ -51,6 +55,17 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
     if any(one.decision == FAILED for one in outcomes):
         return 3
     return int(not all(one.accepted for one in outcomes))
+
+
+def fast(outcomes: Sequence[Outcome]) -> str:
+    """The share of all ops whose kernel is correct and more than p times as fast as the fastest baseline: fast_p."""
+    measured = [one.speedup for one in outcomes if one.passed and one.speedup is not None]
+    shares = {0.0: sum(one.passed for one in outcomes)}
+    if measured:
+        shares |= {p: sum(speedup > p for speedup in measured) for p in _FASTER}
+    said = ", ".join(f"fast_{p:g} {count / len(outcomes):.2f}" for p, count in shares.items())
+    unmeasured = shares[0.0] - len(measured)
+    return f"{said} of {len(outcomes)} ops" + (f"; {unmeasured} correct, not measured" if unmeasured else "")
 
 
 def of_decided(ledger: Ledger, op: str, run: str) -> Outcome | None:
@@ -88,7 +103,14 @@ def _with_costs(ledger: Ledger, outcome: Outcome) -> Outcome:
         tokens=_tokens(made),
         usd=_sum([row["cost_usd"] for row in made]),
         seconds=_number(runs[0]["seconds"]) if runs else 0.0,
+        passed=any(row["status"] == Status.PASSED for row in ledger.rows("verdicts", outcome.run)),
+        speedup=_speedup(ledger.rows("decisions", outcome.run)),
     )
+
+
+def _speedup(decisions: Sequence[Row]) -> float | None:
+    low, high = (decisions[0]["speedup_low"], decisions[0]["speedup_high"]) if decisions else (None, None)
+    return None if low is None or high is None else math.sqrt(_number(low) * _number(high))
 
 
 def _tokens(calls: Sequence[Row]) -> int | None:

@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from orchestrator import config, kept
 from orchestrator.attempt import REPORT
 from orchestrator.errors import UsageError
-from orchestrator.measure import MEASURED
-from orchestrator.measure import kept as kept_measured
 from orchestrator.measured import Measured
+from orchestrator.measuring import MEASURED
+from orchestrator.measuring import kept as kept_measured
 from orchestrator.ops import kernel_name
 from orchestrator.recorder import ENVIRONMENT, MEASUREMENTS, RUN
 from orchestrator.records import Attempt, Judging, Reply, Report, Run, from_json
@@ -58,7 +58,7 @@ class Past:
 
     def attempt_folder(self, attempt: Attempt) -> Path:
         """Where the attempt's prompt, reply and verdict are."""
-        return self.folder / "attempts" / kept.attempt_name(attempt.number, attempt.stage, attempt.round)
+        return kept.folder(self.folder, attempt.number, attempt.stage, attempt.round)
 
     def reply(self, attempt: Attempt) -> Reply | None:
         """The reply as it came; None where it is not kept any more."""

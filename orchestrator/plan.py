@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -63,13 +63,24 @@ class Plan(Record):
         return workspaces / FOLDER / self.id
 
 
-def named(text: str, known: Sequence[str], where: str = "--ops") -> tuple[Wanted, ...]:
+Known = Callable[[], Sequence[str]]  # the ops there are, once those that are to be taken have been
+Take = Callable[[str], Sequence[str]]  # the ops that an entry names: one, or those of a folder of problems
+
+
+def itself(entry: str) -> list[str]:
+    """What an entry names where no problem files are taken."""
+    return [entry]
+
+
+def named(text: str, known: Known, take: Take = itself, where: str = "--ops") -> tuple[Wanted, ...]:
     """Ops by commas, or all of them. Raises UsageError for names that no op has, and for one that comes twice."""
-    names = list(known) if text.strip() == "all" else [name.strip() for name in text.split(",") if name.strip()]
-    return _checked([Wanted(name) for name in names], known, where)
+    if text.strip() == "all":
+        return _checked([Wanted(name) for name in known()], known(), where)
+    names = [name for entry in text.split(",") if entry.strip() for name in take(entry.strip())]
+    return _checked([Wanted(name) for name in names], known(), where)
 
 
-def read(file: Path, known: Sequence[str]) -> tuple[Wanted, ...]:
+def read(file: Path, known: Known, take: Take = itself) -> tuple[Wanted, ...]:
     """Ops from a YAML list of names, or of mappings with `op` and sections of settings. Raises UsageError."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -79,8 +90,9 @@ def read(file: Path, known: Sequence[str]) -> tuple[Wanted, ...]:
         raise UsageError(f"--ops-file {file} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, list):
         raise UsageError(f"--ops-file {file} holds no list, such as '- rmsnorm' or '- {{op: rmsnorm, loop: ...}}'")
-    wanted = [_entry(one, f"--ops-file {file}, entry {number}") for number, one in enumerate(content, 1)]
-    return _checked(wanted, known, f"--ops-file {file}")
+    entries = [_entry(one, f"--ops-file {file}, entry {number}") for number, one in enumerate(content, 1)]
+    wanted = [replace(entry, op=name) for entry in entries for name in take(entry.op)]
+    return _checked(wanted, known(), f"--ops-file {file}")
 
 
 def new(wanted: Sequence[Wanted]) -> Plan:

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.status import Status as Spinner
 from rich.table import Table
 
-from orchestrator.outcome import Outcome
+from orchestrator.outcome import Outcome, fast
 from orchestrator.records import Judging, Reply, Run
 from orchestrator.text import printable
 from orchestrator.watch import Silent
@@ -85,6 +85,7 @@ class Progress:
         for one in outcomes:
             table.add_row(*(escape(cell) for cell in one.cells()))
         self._console.print(table)
+        self._console.print(escape(fast(outcomes)), soft_wrap=True, highlight=False)
         for one in outcomes:
             if one.undone:
                 self._console.print(

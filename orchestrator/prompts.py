@@ -45,7 +45,9 @@ class Prompts:
         self, op: Op, judging: Judging, rounds: int, guide: Guide | None = None, *, in_tree: bool = False
     ) -> None:
         self._guide = guide
-        known = {"op": op.spec, "judging": judging, "references": references(op)}
+        pages = references(op)
+        self._patterns = "\n".join(pages)
+        known = {"op": op.spec, "judging": judging, "references": pages}
         self._common = {**known, "rounds": rounds, "in_tree": in_tree}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
         self._like = _within(op.like, _STYLE)
@@ -54,7 +56,7 @@ class Prompts:
     def generate(self, tried: Sequence[str] = ()) -> Prompt:
         """The first prompt. `tried` is what was tried on the op before, a line each."""
         wanted = self._files["SPEC.md"] + self._files["ref.py"]
-        names = select.for_op(self._guide, wanted) if self._guide else ()
+        names = select.for_op(self._guide, wanted, self._patterns) if self._guide else ()
         text = _render("generate.md.j2", **self._common, files=self._files, names=names, tried=tried, like=self._like)
         return Prompt(self._system, (Turn("user", text),))
 
@@ -145,6 +147,11 @@ def redraft(asked: Prompt, reply: Reply, problem: str) -> Prompt:
 def _example(name: str) -> dict[str, object]:
     folder = resources.shipped("configs") / "ops" / name
     return {"name": name, "files": {file: (folder / file).read_text("utf-8") for file in ("op.yaml", "reference.py")}}
+
+
+def review(**facts: object) -> str:
+    """What a model is asked of a kernel that exists already."""
+    return _render("audit.md.j2", **facts)
 
 
 def render_report(report: Report) -> str:

@@ -18,13 +18,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, decision, kept, prompts, repro, tried, weigh
+from orchestrator import config, costs, decision, kept, prompts, repro, tried, weigh
 from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
 from orchestrator.audit import engine as audit
 from orchestrator.errors import OrchestratorError, UsageError, WorkspaceError
-from orchestrator.measure import MEASURED, Rivals
 from orchestrator.measured import Measured, Swept
+from orchestrator.measuring import MEASURED, Rivals
 from orchestrator.ops import Op
 from orchestrator.records import (
     Attempt,
@@ -60,6 +60,7 @@ class Recorder:
         self._measured: Measured | None = None
         self._rivals: Rivals | None = None
         self._swept: Swept | None = None
+        self._gpu_s = run.cost.gpu_s
         self._begun = time.monotonic()
         self._past: deque[tuple[str, str]] = deque()  # commits of a killed run that are still to be met again
         self._commit = branch.baseline  # the newest of this run's that is ours now
@@ -120,7 +121,7 @@ class Recorder:
 
     def asked(self, prompt: Prompt, stage: str, round_: int) -> Path:
         """Keep the prompt of the next attempt, before it is sent; returns the attempt's folder."""
-        folder = self.folder / "attempts" / kept.attempt_name(len(self.run.attempts) + 1, stage, round_)
+        folder = kept.folder(self.folder, len(self.run.attempts) + 1, stage, round_)
         with _disk_errors():
             folder.mkdir(parents=True, exist_ok=True)
         if not kept.has_reply(folder):
@@ -133,9 +134,9 @@ class Recorder:
     def begins_with(self, round_: int) -> dict[str, bytes]:
         """The tree as an attempt begins: the baseline, and the kernel that it is to repair or to improve, if any."""
         files = dict(self.branch.files)
-        if round_ == 1 and self.run.best is None:
+        number = (self.run.best if round_ <= 1 else None) or len(self.run.attempts)
+        if not number:
             return files
-        number = (self.run.best if round_ == 1 else None) or len(self.run.attempts)
         kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(self.run.attempts[number - 1].commit))
         return files if kernel is None else files | {self._op.spec.kernel_name: kernel}
 
@@ -166,6 +167,7 @@ class Recorder:
         attempt = Attempt(number, stage, round_, agent, reply.model, digest, report, reply.usage, commit)
         best = number if report.accepted and self.run.best is None else self.run.best  # a later one must be measured
         self.run = replace(self.run, attempts=(*self.run.attempts, attempt), best=best)
+        self._held_gpu(report.seconds.get("total", 0.0))
         self._save()
         remove_tree(folder / kept.TREE)  # its kernel is committed, what else was in it is in the report
         self._watch.judged(attempt)
@@ -183,6 +185,7 @@ class Recorder:
         """The best kernel has a new verdict; one that fails now is the best no more."""
         assert self.run.best is not None
         self._judge_anew(self.run.best, report)
+        self._held_gpu(report.seconds.get("total", 0.0))
         self._save()
 
     def recall(self, measured: Measured | None) -> None:
@@ -234,6 +237,7 @@ class Recorder:
         kernel that was convicted while it was timed has not passed.
         """
         self._watch.measured(self._folders[MEASUREMENTS], challenger, measured)
+        self._held_gpu(measured.seconds)
         reason = weigh.fault(measured)
         if measured.status is not Status.PASSED:
             self._convict(challenger, measured)
@@ -256,6 +260,8 @@ class Recorder:
     def swept(self, swept: Swept) -> None:
         """What other launch parameters would do to the best kernel."""
         self._swept = swept
+        self._held_gpu(swept.seconds)
+        self._save()
 
     def so_far(self) -> tuple[bytes, Measured, tuple[AuditFinding, ...], Swept | None]:
         """The best kernel, what was measured of it, what the audit notes, and the last sweep of launch parameters."""
@@ -328,6 +334,11 @@ class Recorder:
         if kernel is None:
             raise WorkspaceError(f"commit {commit} of {self.run.id} holds no {self._op.spec.kernel_name}")
         return kernel
+
+    def _held_gpu(self, seconds: float) -> None:
+        """The run's cost, with the seconds for which the judge now held a GPU."""
+        self._gpu_s += 0.0 if self._judging.interpreted else seconds
+        self.run = replace(self.run, cost=costs.of_attempts(self.run.attempts, self._gpu_s))
 
     def _put_best_back(self) -> None:
         """A branch ends with its best kernel, also when a later attempt was worse: a merge takes what stands there."""

@@ -454,6 +454,19 @@ class Verdict(Record):
 
 
 @dataclass(frozen=True)
+class Cost(Record):
+    """What was spent. Where something did not say its part, the sum is of the others, and `known` is not so."""
+
+    calls: int = 0  # of a model, answered
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    tokens_known: bool = True
+    usd_known: bool = True
+    gpu_s: float = 0.0  # for which the judge held a GPU: verdicts, measurements, sweeps
+
+
+@dataclass(frozen=True)
 class Run(Record):
     """The record of one run of the loop on one op."""
 
@@ -468,6 +481,7 @@ class Run(Record):
     measurement: Measurement | None = None
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
+    cost: Cost = Cost()
     error: str = ""  # our machinery's failure, when that ended the run
     seconds: float = 0.0
 

@@ -15,8 +15,8 @@ from orchestrator.attempt import Export
 from orchestrator.config import Settings
 from orchestrator.executors import Executor
 from orchestrator.launching import Stays
-from orchestrator.measure import Rivals, job_of
 from orchestrator.measured import Launch, SweepJob, Swept
+from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
 from orchestrator.recorder import Recorder
 from orchestrator.records import Reply, Usage, from_json, to_json

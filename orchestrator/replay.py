@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.attempt import judge_reply
+from orchestrator.attempt import judge_kernel, judge_reply
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.past import Past
-from orchestrator.records import Attempt, Judging, Record, Report
+from orchestrator.records import Attempt, Judging, Record, Report, Status
 from orchestrator.workspace import RunBranch, attempt_folder
 
 _SHOWN = 5  # cases that ended otherwise
@@ -75,7 +75,11 @@ async def replay(one: Stored, number: int, executor: Executor) -> Replayed:
     then = one.past.first_verdict(attempt)
     settings = one.past.settings().judge.model_copy(update={"seed": then.seed, "require_sandbox": False})
     with attempt_folder({}) as folder:
-        now = (await judge_reply(reply, one.op, one.branch, executor, settings, folder)).report
+        if reply.in_tree:
+            kernel = _left_in_tree(one, attempt)
+            now = await judge_kernel(kernel, one.op, one.branch.export, executor, settings, folder)
+        else:
+            now = (await judge_reply(reply, one.op, one.branch, executor, settings, folder)).report
     remarks = (*_since(attempt, then), *(_elsewhere(then, judging) if then.nonce else ()))
     return Replayed(one.past.run.id, number, then, now, remarks, _otherwise(then, now))
 
@@ -87,6 +91,15 @@ def lines(result: Replayed) -> tuple[str, ...]:
     cases = [f"  {name}: {was} then, {is_} now" for name, (was, is_) in list(result.otherwise.items())[:_SHOWN]]
     more = len(result.otherwise) - len(cases)
     return (head, *(f"  {one}" for one in result.remarks), *cases, *([f"  and {more} more cases"] if more else []))
+
+
+def _left_in_tree(one: Stored, attempt: Attempt) -> bytes:
+    """The kernel of an agent that worked in the tree. What else it left there is not kept, so a verdict on that is
+    not repeated."""
+    kernel = one.past.kernel(attempt, one.branch)
+    if kernel is None or attempt.status in (Status.TAMPERED, Status.NO_CODE):
+        raise UsageError(f"attempt {attempt.number} ended in {attempt.status} by its whole tree, which is not kept")
+    return kernel
 
 
 def _short(report: Report) -> str:

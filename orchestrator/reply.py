@@ -23,7 +23,7 @@ def files(text: str, kernel: str, function: str) -> dict[str, bytes]:
     """The files of a reply by name, or none. `kernel` is the kernel file's name, `function` what it must define."""
     named: dict[str, str] = {}
     unnamed: list[str] = []
-    for language, name, code in _blocks(text):
+    for language, name, code in blocks(text):
         if name:
             named[name] = code
         elif language in _PYTHON:
@@ -57,7 +57,7 @@ def _kernel(blocks: list[str], function: str) -> str | None:
     return blocks[0] if len(blocks) == 1 else None
 
 
-def _blocks(text: str) -> list[tuple[str, str, str]]:
+def blocks(text: str) -> list[tuple[str, str, str]]:
     """(language, name or "", code) of each fenced block, in order."""
     found = []
     above: Token | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from orchestrator.config import Settings
 from orchestrator.decide import decide
 from orchestrator.executors import Executor
-from orchestrator.measure import measure_kernel
+from orchestrator.measuring import measure_kernel
 from orchestrator.ops import Op
 from orchestrator.recorder import Recorder
 from orchestrator.records import Attempt, Decision, Judging, Verdict

@@ -66,4 +66,5 @@ def _decision(run: Row | None, decisions: Sequence[Row]) -> str:
 def _champion(op: Op, workspaces: Path) -> str:
     if not (workspaces / f"{op.name}.git").is_dir():
         return NOTHING
-    return Workspace.open(workspaces, op.name).last_change(op.spec.kernel_name)[:12] or NOTHING
+    champion = Workspace.open(workspaces, op.name).champion(op.spec.kernel_name)
+    return champion.commit[:12] if champion else NOTHING

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.status import Status as Spinner
 from rich.table import Table
 
-from orchestrator import bottleneck
+from orchestrator import bottleneck, costs
 from orchestrator.measured import Measured
 from orchestrator.records import Attempt, CaseResult, Decision, Judging, Reply, Report, Run
 from orchestrator.text import printable
@@ -83,7 +83,8 @@ class Terminal(Silent):
         for remark in run.remarks:
             self._line("", remark)
         self.say(f"{run.verdict.decision}: {run.verdict.reason}", f"bold {_COLOURS.get(run.verdict.decision, 'red')}")
-        self.say(f"{_cost(run)}{run.seconds:.0f} s in all; {folder / 'DECISION.md'}, branch {run.branch}")
+        spent = f"{told}; " if (told := costs.told(run.cost)) else ""
+        self.say(f"{spent}{run.seconds:.0f} s in all; {folder / 'DECISION.md'}, branch {run.branch}")
 
     def verifying(self, judging: Judging) -> None:
         """Where files are going to be judged."""
@@ -173,14 +174,3 @@ def _row(case: CaseResult) -> tuple[str, ...]:
 
 def _took(report: Report) -> str:
     return f" ({report.seconds['total']:.1f} s)" if "total" in report.seconds else ""
-
-
-def _cost(run: Run) -> str:
-    """Tokens and money of the whole run, as far as they are known."""
-    known = [attempt.usage for attempt in run.attempts if attempt.usage.output_tokens is not None]
-    if not known:
-        return ""
-    sent, received = sum(usage.input_tokens or 0 for usage in known), sum(usage.output_tokens or 0 for usage in known)
-    priced = [usage.cost_usd for usage in known if usage.cost_usd is not None]
-    money = f", {sum(priced):.4f} USD" if len(priced) == len(known) else ""
-    return f"{sent} tokens in, {received} out{money}; "

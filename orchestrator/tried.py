@@ -55,13 +55,16 @@ def _is_same(branch: RunBranch, baseline: str) -> bool:
 
 def _of(run: Run) -> Iterator[str]:
     for attempt in run.attempts:
-        yield f"{attempt.stage}: {attempt.status}, {_ended(run, attempt)}"
+        if ended := _ended(run, attempt):
+            yield f"{attempt.stage}: {attempt.status}, {ended}"
 
 
 def _ended(run: Run, attempt: Attempt) -> str:
-    """What was wrong with it, or what it was worth."""
+    """What was wrong with it, or what it was worth; "" where nobody knows what a correct one is worth."""
     if not attempt.report.passed:
         return printable((attempt.report.diagnosis or (attempt.report.message,))[0], _WORDS)
+    if attempt.report.grave:
+        return printable(f"correct, and the audit establishes {attempt.report.grave[0].message}", _WORDS)
     if attempt.number == run.best and run.measurement is not None:
         measured = run.measurement
         return (
@@ -69,4 +72,4 @@ def _ended(run: Run, attempt: Attempt) -> str:
             f"{printable(measured.baseline, _WORDS)}, {100 * measured.roofline_share:.0f} % of the ceiling"
         )
     said = [remark for remark in run.remarks if remark.startswith(f"Attempt {attempt.number} ")]
-    return printable(said[0].split(" ", 2)[2], _WORDS) if said else "not measured"
+    return printable(said[0].split(" ", 2)[2], _WORDS) if said else ""

@@ -189,12 +189,6 @@ class Workspace:
         lines = self._git("for-each-ref", "--format=%(objectname) %(refname)", ref).decode().splitlines()
         return next((line.split()[0] for line in lines if line.split()[1] == ref), "")
 
-    def last_change(self, name: str, branch: str = "main") -> str:
-        """The commit of the branch itself that last changed a file, '' where none has it: a merge, for a champion."""
-        if not self.tip(branch):
-            return ""
-        return self._git("log", "-1", "--first-parent", "--format=%H", branch, "--", name).decode().strip()
-
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Holds the op's lock, which every move of a ref needs. Not reentrant."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator import config, measure, plan
+from orchestrator import config, measuring, plan
 from orchestrator.attempt import Judged
 from orchestrator.decide import Thresholds, decide
 from orchestrator.measured import COMPILED, REFERENCE, Measured, ShapeTimings
@@ -148,7 +148,7 @@ def run(
     reason = "there is no GPU here"
     if found is not None and (challenger := recorder.challenger()) is not None:
         folder, rivals = recorder.measures(challenger)
-        measure.keep(found, folder)
+        measuring.keep(found, folder)
         reason = recorder.measured(challenger, found, rivals, 0, Thresholds().margin_floor)
     last, best = recorder.run.attempts[-1].status, recorder.run.best is not None
     conclude(recorder, decide(last, best, recorder.run.measurement, Thresholds(), unmeasured_reason=reason, rounds=3))

@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "orchestrator"
 # Of the audit, what reads a file's source and nothing else.
 FACTS = ("audit.rules", "audit.flow", "audit.values", "audit.context", "audit.host", "audit.language", "audit.findings")
-RUNNERS = {"cli.run", "batch"}  # the only ones that may start the loop
+RUNNERS = {"library", "batch"}  # the only ones that may start the loop
 
 
 def imports(path: Path) -> set[str]:

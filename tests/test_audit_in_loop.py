@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator import config, finish
+from orchestrator import config, finish, tried
 from orchestrator.agents import Request
 from orchestrator.attempt import REPORT
 from orchestrator.errors import UsageError
@@ -73,6 +73,9 @@ async def test_an_established_fault_goes_back_and_the_repaired_kernel_is_merged(
     ):
         assert told in agent.asked[1], told
     assert "not accepted: line 14 (divided-by-block)" in record(tmp_path, run)
+    branch = Workspace.open(tmp_path / "workspaces", "rmsnorm").open_run(run.id)
+    told = tried.lines(run, branch, tmp_path / "workspaces" / "runs")
+    assert told[0].startswith("correct: PASSED, not accepted: "), "a later run is told why it did not count"
 
 
 async def test_a_person_sees_it_at_the_attempt(rmsnorm: Op, tmp_path: Path) -> None:

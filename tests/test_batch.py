@@ -162,10 +162,10 @@ def test_a_provider_that_limits_the_rate_is_waited_for(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 300 kB, where this process may mount one."""
+    """A file system of 380 kB, where this process may mount one."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=380k", "tmpfs", str(disk)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("this process may not mount anything")
     yield disk
@@ -203,7 +203,7 @@ def test_exit_codes() -> None:
 )
 def test_ops_that_cannot_be(text: str, said: str) -> None:
     with pytest.raises(UsageError) as raised:
-        plan.named(text, KNOWN)
+        plan.named(text, lambda: KNOWN)
     assert said in str(raised.value) and "\n" not in str(raised.value)
 
 
@@ -220,15 +220,15 @@ def test_ops_that_cannot_be(text: str, said: str) -> None:
 def test_ops_files_that_cannot_be(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "ops.yaml").write_text(text)
     with pytest.raises(UsageError) as raised:
-        plan.read(tmp_path / "ops.yaml", KNOWN)
+        plan.read(tmp_path / "ops.yaml", lambda: KNOWN)
     assert said in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_all_ops_and_a_file_with_settings(tmp_path: Path) -> None:
-    assert [one.op for one in plan.named("all", KNOWN)] == list(KNOWN)
+    assert [one.op for one in plan.named("all", lambda: KNOWN)] == list(KNOWN)
     (tmp_path / "ops.yaml").write_text("- rmsnorm\n- op: softmax\n  loop: {rounds: 2}\n")
     wanted = (plan.Wanted("rmsnorm"), plan.Wanted("softmax", {"loop": {"rounds": 2}}))
-    assert plan.read(tmp_path / "ops.yaml", KNOWN) == wanted
+    assert plan.read(tmp_path / "ops.yaml", lambda: KNOWN) == wanted
 
 
 def _hold(todo: plan.Plan, workspaces: Path, ready: Any, done: Any) -> None:
@@ -295,14 +295,14 @@ def test_a_foreign_history_and_a_newer_ledger_are_refused(tmp_path: Path) -> Non
 
 
 def test_a_batch_with_the_real_judge(tmp_path: Path) -> None:
-    command = ("--ops", "rmsnorm,vector_add", "--agent", "recorded", "--device", "cpu", "--json", "--quiet")
+    command = ("--ops", "rmsnorm,dropout", "--agent", "recorded", "--device", "cpu", "--json", "--quiet")
     result = orchestrator(tmp_path, *command, "--judges", "2")
     assert result.returncode == 1, result.stderr
-    rmsnorm, vector_add = json.loads(result.stdout)
+    rmsnorm, dropout = json.loads(result.stdout)
     assert (rmsnorm["decision"], rmsnorm["rounds"], rmsnorm["tokens"]) == ("UNMEASURED", 1, 0)
-    assert vector_add["decision"] == "UNDONE" and "no reply was recorded for vector_add" in vector_add["reason"]
+    assert dropout["decision"] == "UNDONE" and "no reply was recorded for dropout" in dropout["reason"]
     assert result.stderr.splitlines()[0].split() == ["op", "decision", "rounds", "tokens", "cost", "seconds"]
     again = orchestrator(tmp_path, "--resume", *command[2:])
-    assert json.loads(again.stdout) == [rmsnorm, vector_add]
+    assert json.loads(again.stdout) == [rmsnorm, dropout]
     rebuilt = orchestrator(tmp_path, "ledger", "rebuild")
     assert rebuilt.returncode == 0 and rebuilt.stdout.strip() == "workspaces/ledger.sqlite: 1 runs"

@@ -69,6 +69,7 @@ def test_dry_run_prints_the_prompt_and_keeps_nothing(tmp_path: Path) -> None:
         (["bench", "kernel.py", "--op", "rmsnorm", "-c", "judge.device=cpu"], "nothing to measure on"),
         (["bench", "kernel.py"], "--op NAME"),
         (["measure", "rmsnorm-1", "-c", "judge.device=cpu"], "nothing to measure on"),
+        (["ledger", "costs"], "there is no ledger in workspaces"),
         (["adopt", "rmsnorm-1"], "--reason TEXT"),
         (["adopt", "rmsnorm-1", "--reason", "it is good"], "no run rmsnorm-1"),
     ],

@@ -112,6 +112,14 @@ def test_an_op_is_told_of_what_it_needs(guide: Guide) -> None:
     assert "tl.dot" not in quoted(guide, "rmsnorm") and len(quoted(guide, "rmsnorm")) < 20
 
 
+def test_what_the_pages_of_its_tags_use_is_told_too(guide: Guide) -> None:
+    op = ops.load("cumsum", OPS)
+    first = Prompts(op, JUDGING, 3, guide).generate().turns[0].text
+    assert op.spec.tags == ("semiring",) and "`tl.associative_scan(" in first
+    told = {entry.name for entry in select.for_op(guide, "", "use `tl.histogram` and tl.no_such_name")}
+    assert "tl.histogram" in told and "tl.no_such_name" not in told
+
+
 def test_every_name_of_the_table_is_one_of_this_triton(guide: Guide) -> None:
     """Newer names may be missing in an older release; in the newest that is tested none is."""
     import yaml

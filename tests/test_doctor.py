@@ -213,7 +213,7 @@ def test_little_room_is_said(tmp_path: Path) -> None:
     assert condition.state is State.LACKING and "GiB free" in condition.said and not condition.stops
 
 
-# --- keys and servers
+# --- keys, servers, commands
 
 
 def test_no_key_is_ever_shown(tmp_path: Path) -> None:
@@ -323,3 +323,15 @@ def test_a_bug_in_a_check_is_not_a_lack() -> None:
 
     with pytest.raises(KeyError):
         doctor.examine(asked(), {"broken": broken})
+
+
+def test_a_command_is_looked_for_before_it_is_needed() -> None:
+    def condition(**agent: object) -> doctor.Condition:
+        settings = config.load(flags={"agent": agent})
+        return doctor.command(doctor.Asked(settings, Path("workspaces")))
+
+    assert condition(name="auto").state is doctor.State.UNNEEDED
+    lacking = condition(name="command", command="no-such-program -p")
+    assert lacking.stops and "no program 'no-such-program' on PATH" in lacking.said
+    there = condition(name="command", command="true")
+    assert there.state is doctor.State.OK and "it gets no key, no network, its work folder" in there.said

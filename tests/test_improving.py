@@ -37,9 +37,11 @@ class Scripted:
     def __init__(self, **stages: bytes) -> None:
         self._stages = stages
         self.asked: dict[str, str] = {}
+        self.begun_with: bytes | None = None
 
     async def propose(self, request: Request) -> Reply:
         self.asked[f"{request.stage}-{request.round}"] = request.prompt.turns[-1].text
+        self.begun_with = request.files.get("rmsnorm_triton.py")
         if request.stage not in self._stages:
             raise RepliesExhausted(f"no reply for {request.stage}")
         text = wrapped("Here.", self._stages[request.stage].decode(), "rmsnorm_triton.py")
@@ -128,7 +130,17 @@ async def test_a_persons_kernel_that_is_slow_is_explained_and_improved(rmsnorm: 
         ("optimize", 1, "scripted"),
     ]
     assert run.best == 2 and run.verdict is not None and run.verdict.decision is Decision.MERGE
+    assert agent.begun_with == PLAIN
     assert list(agent.asked) == ["optimize-1"] and "# better" not in agent.asked["optimize-1"]
+
+
+async def test_a_persons_kernel_that_fails_is_what_a_model_repairs(rmsnorm: Op, tmp_path: Path) -> None:
+    agent, wrong = Scripted(correct=PLAIN), zoo_kernel("divides_by_block")
+    scripts = {wrong: Script(Status.WRONG_VALUES), PLAIN: Script(Status.PASSED, 40.0)}
+    given = Given(agent, wrong.decode(), "rmsnorm_triton.py")
+    run = await play(rmsnorm, tmp_path, given, scripts, "loop.given=mine.py", "loop.rounds=1")
+    assert [(one.round, one.status) for one in run.attempts] == [(0, Status.WRONG_VALUES), (1, Status.PASSED)]
+    assert agent.begun_with == wrong, "also where an agent works in the tree itself"
 
 
 async def test_a_persons_kernel_without_a_model_is_measured_and_explained(rmsnorm: Op, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from orchestrator.errors import UsageError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.records import Fate, Report, Status
-from orchestrator.verify import KernelFile, verify
+from orchestrator.verifying import KernelFile, verify
 from tests.test_ops import run
 from tests.test_repro import run as run_script
 

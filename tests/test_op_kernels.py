@@ -9,7 +9,7 @@ from orchestrator.config import JudgeSettings
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.records import Status
-from orchestrator.verify import KernelFile, verify
+from orchestrator.verifying import KernelFile, verify
 from tests.conftest import DEVICE, ZOO
 from tests.test_op_format import Silent
 

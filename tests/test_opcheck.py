@@ -135,7 +135,7 @@ async def test_an_op_s_own_decoys_must_work(
 
 async def test_a_checker_that_refuses_the_reference_itself_scores_nothing(judge: LocalExecutor, rmsnorm: Op) -> None:
     op = changed(rmsnorm, {})
-    chance = "(torch.randn_like(x_wide) if len(x) == 1 else x_wide) * rstd"  # not where repeating it is tried
+    chance = "(torch.randn_like(x_wide) if x.shape[1] == 7 else x_wide) * rstd"  # not where repeating it is tried
     other = Op(op.folder, op.spec, op.reference.replace("x_wide * rstd", chance))
     result = await opcheck.check(other, judge)
     assert through(result)["the op's own files"].fate is Fate.BROKEN and not result.passed
@@ -154,6 +154,12 @@ async def test_a_reference_that_is_not_what_op_yaml_promises_is_refused(judge: L
 async def test_no_run_starts_on_an_op_that_fails_its_check(judge: LocalExecutor, rmsnorm: Op) -> None:
     with pytest.raises(UsageError, match="refused for NaN hidden.*ops check rmsnorm"):
         await opcheck.require(changed(rmsnorm, {"telling": None}), judge, config.load().judge)
+    weak = config.load(flags={"judge": {"weak_ops": True}}).judge
+    borne = await opcheck.require(changed(rmsnorm, {"telling": None}), judge, weak)
+    assert "refused for NaN hidden" in borne and borne.endswith("it runs all the same (judge.weak_ops)")
+    broken = Op(rmsnorm.folder, rmsnorm.spec, rmsnorm.reference.replace("    wide = ", "    assert False\n    wide = "))
+    with pytest.raises(UsageError, match="refused: BROKEN"):
+        await opcheck.require(broken, judge, weak)
     assert "30 of 30" in await opcheck.require(changed(rmsnorm, {"dtypes": ALL}), judge, config.load().judge)
 
 

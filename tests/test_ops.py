@@ -80,6 +80,27 @@ def test_a_wrong_op_is_refused_in_one_line(folder: Path, path: str, value: Any, 
     assert said in str(raised.value) and "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("tolerence", {}, "op.yaml: tolerence is no key of an op; did you mean tolerance?"),
+        ("sweep.shape", [[1, 2]], "op.yaml: sweep.shape is no key of an op; did you mean shapes?"),
+        ("inputs.x.shape", ["M", "Q"], "op.yaml: inputs.x uses ['Q']; dims are ['M', 'N']"),
+        (
+            "tolerance",
+            {"float32": {"rtol": 1e-5, "atol": 1e-6}},
+            "op.yaml: tolerance: no entry for ['bfloat16', 'float16']",
+        ),
+        ("precision", 0.5, "op.yaml: precision: Input should be greater than or equal to 1"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_and_key(folder: Path, path: str, value: Any, said: str) -> None:
+    change(folder, path, value)
+    with pytest.raises(UsageError) as raised:
+        ops.load("rmsnorm", folder.parent)
+    assert str(raised.value) == f"{folder}/{said}"
+
+
 def test_broken_files_are_refused(folder: Path) -> None:
     (folder / "op.yaml").write_text("a: [")
     with pytest.raises(UsageError, match="not YAML"):

@@ -18,6 +18,7 @@ from orchestrator.watch import Silent
 from tests.conftest import zoo_kernel
 from tests.scripted_judge import Script, ScriptedJudge, key
 from tests.test_improving import Scripted
+from tests.test_ledger import WithoutGpu
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -171,6 +172,7 @@ async def test_what_does_not_parse_is_the_executors(place: Place, make_job: Call
 
 async def test_the_next_prompt_lists_what_was_tried_and_how_it_ended(place: Place) -> None:
     await place.run(WRONG)
+    await place.run(PLAIN, "loop.remember=false", judge=WithoutGpu)  # whose worth nobody knows
     await place.run(PLAIN)
     other = place.op.spec.model_copy(update={"title": "RMSNorm, said otherwise"})
     judge = ScriptedJudge(place.scripts, place.folder / "log")
@@ -185,5 +187,6 @@ async def test_the_next_prompt_lists_what_was_tried_and_how_it_ended(place: Plac
     section = told.split("# What was tried before, and how it ended")[1]
     assert "- correct: WRONG_VALUES, as scripted" in section
     assert "- correct: PASSED, 1.25 to 1.25 times the speed of torch.compile, 25 % of the ceiling" in section
+    assert section.count("PASSED") == 1 and "do not repeat it" in section
     assert "What was tried" not in await asked(place.op, "loop.remember=false")
     assert "What was tried" not in await asked(Op(place.op.folder, other, place.op.reference)), "of another op"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, past, replay
+from orchestrator import config, kept, past, replay
 from orchestrator.agents.recorded import RecordedAgent
 from orchestrator.attempt import REPORT
 from orchestrator.errors import UsageError
@@ -73,6 +73,22 @@ async def test_what_cannot_be_repeated_is_refused(
     (found.workspaces / "rmsnorm.git").rename(tmp_path / "away.git")
     with pytest.raises(UsageError, match="copy it there"):
         replay.stored(found, lambda name: small_rmsnorm)
+
+
+async def test_what_an_agent_left_in_its_tree_is_judged_from_git(
+    small_rmsnorm: Op, judge: LocalExecutor, tmp_path: Path
+) -> None:
+    """Its tree is gone once the attempt is recorded; the kernel is in the commit."""
+    found = await played(small_rmsnorm, judge, tmp_path, block(WRONG), "no code at all")
+    stored = replay.stored(found, lambda name: small_rmsnorm)
+    for number in (1, 2):
+        folder = found.attempt_folder(found.attempt(number))
+        reply = kept.reply(folder)
+        kept.keep(replace(reply, text="I have written the file.", in_tree=True), folder)
+    again = await replay.replay(stored, 1, judge)
+    assert again.same and again.now.status is Status.WRONG_VALUES
+    with pytest.raises(UsageError, match="ended in NO_CODE by its whole tree, which is not kept"):
+        await replay.replay(stored, 2, judge)
 
 
 async def test_a_run_or_an_attempt_is_named() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from orchestrator import costs
 from orchestrator.records import (
     Attempt,
     CaseResult,
@@ -37,7 +38,10 @@ def shown(terminal: bool, *attempts: Attempt) -> str:
         watch.asking(attempt.stage, attempt.round)
         watch.judging(Reply("text", attempt.model, attempt.usage))
         watch.judged(attempt)
-    ended = Run(**{**vars(run), "attempts": attempts, "verdict": Verdict(Decision.ESCALATE, "a person looks")})
+    cost = costs.of_attempts(attempts, 0.0)
+    ended = Run(
+        **{**vars(run), "attempts": attempts, "cost": cost, "verdict": Verdict(Decision.ESCALATE, "a person looks")}
+    )
     watch.decided(ended, Path("runs/r1"))
     watch.close()
     return screen.getvalue()

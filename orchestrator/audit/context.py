@@ -75,6 +75,8 @@ class Context:
                 found.append(extent(bound.arguments[name], bound.scope))
         if not found and name not in kernel.parameters and self.scopes[0].meanings(name):
             found.append(extent(self.scopes[0].meanings(name)[0], self.scopes[0]))
+        if not found and (default := _default(kernel, name)) is not None:
+            found.append(extent(default, self.scopes[0]))
         return found
 
     def is_helper(self, kernel: Flow) -> bool:
@@ -103,6 +105,17 @@ def context(source: Source, language: Language | None) -> Context:
             elif isinstance(node, ast.Call) and name.endswith("heuristics"):
                 computed[kernel.name] = _heuristics(node, scopes[0])
     return Context(source, tuple(scopes), tuple(launches), flows, language, tunings, computed)
+
+
+def _default(kernel: Flow, name: str) -> ast.expr | None:
+    """What a parameter is where no launch gives it."""
+    arguments = kernel.kernel.node.args
+    every = [*arguments.posonlyargs, *arguments.args]
+    given = dict(zip((one.arg for one in reversed(every)), reversed(arguments.defaults), strict=False))
+    given |= {
+        one.arg: default for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default
+    }
+    return given.get(name)
 
 
 def extent(node: ast.expr, scope: Scope, depth: int = 0) -> Extent:

@@ -32,7 +32,10 @@ def audit(path: Path) -> Audit:
     language = installed()
     version = language.version if language is not None else ""
     if path.is_dir():
-        read = [audit_bytes(_bytes(one), str(one)) for one in _tree(path)]
+        content = ((one, _bytes(one)) for one in _tree(path))
+        read = [
+            audit_bytes(data, str(one)) for one, data in content if data.strip()
+        ]  # an empty __init__.py is no fault
         found = tuple(one for one in read if one.kernels or one.unread)
         if not found:
             raise UsageError(

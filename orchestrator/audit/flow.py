@@ -57,6 +57,7 @@ class Operation:
     result: Value
     axis: int | None = None
     in_loop: bool = False
+    chosen: bool = False  # within an if over a constant of the launch: what else holds there, the launch knows
 
 
 @dataclass
@@ -110,6 +111,7 @@ class _Walker:
         self.meaning: dict[str, ast.expr] = {}
         self.guards = 0
         self.loops = 0
+        self.choices = 0
         self.depth = 0
         self.innermost = 0
         self.returned: list[list[Value]] = []
@@ -198,13 +200,16 @@ class _Walker:
 
     def branch(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         self.value(test)
+        chosen = any(isinstance(one, ast.Name) and one.id in self.found.constexprs for one in ast.walk(test))
         self.guards += 1
+        self.choices += chosen
         start = dict(self.names)
         self.block(body)
         after, self.names = self.names, dict(start)
         self.block(orelse)
         self.join(after)
         self.guards -= 1
+        self.choices -= chosen
 
     def join(self, other: Mapping[str, Value]) -> None:
         for name, value in other.items():
@@ -432,7 +437,8 @@ class _Walker:
         value = values.joined(chosen, otherwise)
         rank = value.rank if condition.rank is None or value.rank is None else max(value.rank, condition.rank)
         pad, pad_axes, spoiled = _pad_of_filler(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
-        if rank is None or (condition.chooses and chosen.pad is Pad.NONE):
+        added = chosen.constant is not None and pad is Pad.LOW  # a mask to be added, whatever its lanes were chosen by
+        if rank is None or (condition.chooses and chosen.pad is Pad.NONE and not added):
             pad, pad_axes = Pad.NONE, frozenset()
         elif not condition.axes >= chosen.pad_axes:  # along the other axes its padding stays what it was
             pad_axes = condition.axes
@@ -628,7 +634,9 @@ class _Walker:
         self, node: ast.expr, name: str, operands: tuple[Value, ...], result: Value, axis: int | None = None
     ) -> None:
         if not self.depth:
-            self.found.operations[node] = Operation(node, name, operands, result, axis, bool(self.loops))
+            self.found.operations[node] = Operation(
+                node, name, operands, result, axis, bool(self.loops), bool(self.choices)
+            )
 
 
 def _axis(name: str, arguments: list[ast.expr], keywords: dict[str, ast.expr]) -> int | None:

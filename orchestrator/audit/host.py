@@ -35,19 +35,22 @@ class Scope:
             return self.assigned.get(name, [])
         return self.outer.meanings(name) if self.outer is not None else []
 
-    def is_size(self, node: ast.expr) -> bool:
-        """Whether it is a tensor's size, as the source says."""
+    def is_size(self, node: ast.expr, known: dict[str, bool] | None = None) -> bool:
+        """Whether it is a tensor's size, as the source says. `known` are the names looked at: some name themselves."""
+        known = {} if known is None else known
         match node:
             case ast.Name(id=name):
-                return name in self.sizes or any(
-                    self.is_size(one) for one in self.meanings(name) if not isinstance(one, ast.Name)
-                )
+                if name not in known:
+                    known[name] = name in self.sizes
+                    others = (one for one in self.meanings(name) if not isinstance(one, ast.Name))
+                    known[name] = known[name] or any(self.is_size(one, known) for one in others)
+                return known[name]
             case ast.Subscript(value=ast.Attribute(attr="shape")):
                 return True
             case ast.Call(func=ast.Attribute(attr="size" | "numel")):
                 return True
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                return self.is_size(left) and self.is_size(right)
+                return self.is_size(left, known) and self.is_size(right, known)
         return False
 
 
@@ -145,6 +148,8 @@ def _collect(scope: Scope, body: list[ast.stmt]) -> None:
                     _assign(scope, target, value)
                 case ast.AnnAssign(target=target, value=ast.expr() as value):
                     _assign(scope, target, value)
+                case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                    _assign(scope, target, ast.BinOp(ast.Name(name, ast.Load()), op, value))
 
 
 def _assign(scope: Scope, target: ast.expr, value: ast.expr) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from orchestrator import records, verify
+from orchestrator import records, verifying
 from orchestrator.audit import running
 from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Part, Severity
 from orchestrator.audit.rules import ABOUT
@@ -18,17 +18,21 @@ BESIDES = 8  # lines of a finding that are named after the first
 
 
 def to_json(audit: Audit, evidence: Evidence = NOTHING_RUN) -> str:
-    """{files, triton}, with `judged` as `verify` prints it, `measured` and `sanitized`, where there are such."""
+    """{files, triton}, and what other ways brought: `judged` as `verify` prints it, `measured` and so on."""
     content = json.loads(records.to_json(audit))
-    for name in ("judged", "measured", "sanitized"):
+    for name in ("judged", "measured", "sanitized", "reviewed"):
         if (found := getattr(evidence, name)) is not None:
             content[name] = json.loads(records.to_json(found))
     return json.dumps(content, indent=2)
 
 
 def exit_code(audit: Audit, evidence: Evidence = NOTHING_RUN) -> int:
-    """1 on a finding of severity high or a file that was judged and did not pass; 3 where the judge failed."""
-    return max(audit.exit_code, verify.exit_code([evidence.judged]) if evidence.judged is not None else 0)
+    """1 on a finding of severity high or a file that was judged and did not pass; 3 where the judge failed or
+    a model's review cannot be read.
+    """
+    judged = verifying.exit_code([evidence.judged]) if evidence.judged is not None else 0
+    unread = evidence.reviewed is not None and bool(evidence.reviewed.unread)
+    return max(audit.exit_code, judged, 3 if unread else 0)
 
 
 def to_markdown(audit: Audit, *, tree: bool, evidence: Evidence = NOTHING_RUN) -> str:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from orchestrator import decision
 from orchestrator.audit import compiled
+from orchestrator.audit.findings import AuditFinding
+from orchestrator.audit.review import Review
 from orchestrator.audit.sanitizer import Sanitized
 from orchestrator.measured import Measured
 from orchestrator.records import CaseResult, Report, Status
 from orchestrator.text import cell, printable
-from orchestrator.verify import Verified
+from orchestrator.verifying import KernelFile, Verified
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Evidence:
     precision_bound: float | None = None  # of the op
     measured: Measured | None = None
     sanitized: Sanitized | None = None
+    reviewed: Review | None = None
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -33,7 +36,15 @@ class Evidence:
         if self.judged is not None:
             ways += ["compiling"] if self.judged.report.compiled else []
             ways += ["running"] if self.judged.report.cases else []
+        ways += ["a model's claims"] if self.reviewed is not None else []
         return tuple(ways if len(ways) > 1 else ["source alone"])
+
+    def findings(self, file: KernelFile) -> list[AuditFinding]:
+        """What these ways show on the lines of the file."""
+        found = list(compiled.findings(self.judged.report.compiled, file.data, file.name)) if self.judged else []
+        found += self.sanitized.findings if self.sanitized is not None else ()
+        lines = file.data.decode("utf-8", "replace").splitlines()
+        return [*found, *(self.reviewed.findings(file.name, lines) if self.reviewed is not None else ())]
 
 
 NOTHING_RUN = Evidence()
@@ -49,6 +60,8 @@ def sections(evidence: Evidence) -> list[str]:
         lines += ["", "## Measured", "", *_measured(evidence.measured)]
     if evidence.sanitized is not None:
         lines += ["", "## Sanitized", "", *evidence.sanitized.lines()]
+    if evidence.reviewed is not None:
+        lines += ["", "## Review by a model", "", *evidence.reviewed.lines()]
     return lines
 
 

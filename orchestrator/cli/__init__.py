@@ -16,6 +16,7 @@ from orchestrator.cli import (
     convert,
     docs,
     doctor,
+    export,
     ledger,
     measure,
     nightly,
@@ -39,7 +40,7 @@ app = typer.Typer(
 )
 # In the order in which --help lists them.
 _COMMANDS = (
-    *(run, convert, verify, redteam, bench, measure, report, replay, audit, docs),
+    *(run, convert, verify, redteam, bench, measure, export, report, replay, audit, docs),
     *(nightly, schedule, doctor, ledger, ops),
 )
 for command in _COMMANDS:

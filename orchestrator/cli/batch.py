@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from orchestrator.cli import carry
+from orchestrator.cli import carry, options
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from orchestrator.batch import Agents, Work
-    from orchestrator.catalogue import Catalogue
     from orchestrator.config import Settings
     from orchestrator.outcome import Outcome
     from orchestrator.plan import Plan
@@ -27,7 +26,7 @@ class Asked:
 
     ops: str | None
     file: Path | None
-    catalogue: Catalogue
+    ops_dir: Path | None
     resume: bool
     concurrency: int
     judges: int | None
@@ -44,7 +43,7 @@ def carry_out(asked: Asked, settings: Callable[[dict[str, Any]], Settings], work
 
     settings({})  # what is wrong for all ops is said before the ops are looked at
     todo = _plan(asked, workspaces)
-    work = [batch.Work(one, asked.catalogue.load(one.op), settings(one.wanted.settings)) for one in todo.ops]
+    work = [batch.Work(one, options.op(one.op, asked.ops_dir), settings(one.wanted.settings)) for one in todo.ops]
     progress = Progress(Console(stderr=asked.as_json), quiet=asked.quiet)
     agents = batch.Agents(progress.say)
     batch.check(work, agents, workspaces)
@@ -64,11 +63,17 @@ def _plan(asked: Asked, workspaces: Path) -> Plan:
     """The batch that is asked for; one that goes on must be of the ops that are named, if any are."""
     from orchestrator import plan
 
-    known, wanted = asked.catalogue.names(), None
+    def known() -> list[str]:
+        return options.catalogue(asked.ops_dir).names()
+
+    def take(entry: str) -> list[str]:
+        return options.taken(entry, asked.ops_dir)
+
+    wanted = None
     if asked.ops is not None:
-        wanted = plan.named(asked.ops, known)
+        wanted = plan.named(asked.ops, known, take)
     elif asked.file is not None:
-        wanted = plan.read(asked.file, known)
+        wanted = plan.read(asked.file, known, take)
     if not asked.resume:
         assert wanted is not None
         return plan.new(wanted)

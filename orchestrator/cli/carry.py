@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.executors.local import LocalExecutor
     from orchestrator.terminal import Terminal
-    from orchestrator.watch import Watch
 
 T = TypeVar("T")
 _INTERRUPTED = 130  # as a shell has it: 128 + SIGINT
@@ -41,8 +40,17 @@ def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str = "i
     Raises:
         typer.Exit: Ctrl-C; `interrupted` has been said.
     """
+    return carried(lambda: asyncio.run(work), display, interrupted)
+
+
+def carried(call: Callable[[], T], display: Closes, interrupted: str = "interrupted") -> T:
+    """What the call comes to.
+
+    Raises:
+        typer.Exit: Ctrl-C; `interrupted` has been said.
+    """
     try:
-        return asyncio.run(work)
+        return call()
     except KeyboardInterrupt:
         display.close()
         typer.echo(interrupted, err=True)
@@ -51,26 +59,8 @@ def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str = "i
         display.close()
 
 
-@asynccontextmanager
-async def judge(settings: Settings, log: Path) -> AsyncIterator[LocalExecutor]:
+def judge(settings: Settings, log: Path) -> AbstractAsyncContextManager[LocalExecutor]:
     """A judge on this machine; it starts when it is first asked."""
-    from orchestrator.executors.local import LocalExecutor
+    from orchestrator.executors.local import opened
 
-    executor = LocalExecutor(settings.judge.device, log)
-    try:
-        yield executor
-    finally:
-        await executor.close()
-
-
-@contextmanager
-def entered(workspaces: Path, watch: Watch) -> Iterator[Watch]:
-    """The watcher, and beside it the one that enters the run into the ledger."""
-    from orchestrator.ledger import Entering, Ledger
-    from orchestrator.watch import Several
-
-    index = Ledger(workspaces)
-    try:
-        yield Several(Entering(index), watch)
-    finally:
-        index.close()
+    return opened(settings.judge.device, log)

@@ -80,21 +80,22 @@ def convert_code(
         return
     if dry_run:
         raise typer.Exit(runs.first_prompt(op, settings))
-    finished = carry.through(_run(op, settings, workspaces, probe_s, terminal), terminal)
+    kept = f"interrupted; the record so far is in {workspaces / 'runs'}"
+    finished = carry.carried(lambda: _run(op, settings, workspaces, probe_s, terminal), terminal, kept)
     if json:
         typer.echo(records.to_json(finished))
     raise typer.Exit(finished.exit_code)
 
 
-async def _run(op: Op, settings: Settings, workspaces: Path, limit_s: float, terminal: Terminal) -> Run:
+def _run(op: Op, settings: Settings, workspaces: Path, limit_s: float, terminal: Terminal) -> Run:
     """One kernel for the whole; where no attempt at it was right, one for each part of it."""
     from orchestrator.records import Decision
 
-    run = await runs.ran(op, settings, workspaces, terminal)
+    run = parts.ran(op, settings, workspaces, terminal)
     if run.best is not None or run.verdict is None or run.verdict.decision is not Decision.ESCALATE:
         return run
     terminal.say(f"{op.name}: no attempt at one kernel was right; a split into parts is asked for")
-    return await parts.in_parts(op, run, settings, workspaces, limit_s, terminal)
+    return parts.in_parts(op, run, settings, workspaces, limit_s, terminal)
 
 
 def _wanted(
@@ -136,9 +137,9 @@ def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> Op:
     Raises:
         typer.Exit: its checker lets decoys through; what to do about it has been said.
     """
-    from orchestrator import verify
+    from orchestrator import verifying
 
-    with verify.judge_log() as log:
+    with verifying.judge_log() as log:
         op, result = carry.through(parts.checked(wanted, settings, log, terminal), terminal)
     if not result.passed:
         raise typer.Exit(1)

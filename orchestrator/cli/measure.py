@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from orchestrator.cli import carry, options
-from orchestrator.cli.bench import require_gpu
 from orchestrator.errors import UsageError
-
-if TYPE_CHECKING:
-    from orchestrator.records import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -35,19 +31,17 @@ def measure_run(
     Its best kernel is judged again here, measured and decided. Needs a GPU; the workspaces may have been copied from
     another machine.
     """
-    from orchestrator import finish, records
+    from orchestrator import library, records
 
     settings = options.settings(config, override, options.strictness(require_idle, require_sandbox))
-    require_gpu(settings)
-    ended = finish.find(run, workspaces, options.catalogue(ops_dir).load)
     terminal = carry.terminal(to_stderr=json)
-
-    async def work() -> Run:
-        async with carry.judge(settings, workspaces / "judge.log") as executor:
-            with carry.entered(workspaces, terminal) as watch:
-                return await finish.measure(ended, executor, settings, watch)
-
-    finished = carry.through(work(), terminal, f"interrupted; the record so far is in {ended.folder}")
+    finished = carry.carried(
+        lambda: library.measure_run(
+            run, workspaces=workspaces, ops_dir=ops_dir, settings=settings, watch=terminal, say=terminal.say
+        ),
+        terminal,
+        f"interrupted; the record so far is in {workspaces / 'runs' / run}",
+    )
     if json:
         typer.echo(records.to_json(finished))
     raise typer.Exit(finished.exit_code)
@@ -61,9 +55,10 @@ def adopt_run(
 ) -> None:
     """Merge the best kernel of a run, as a person's decision."""
     from orchestrator import finish
+    from orchestrator.ledger import entered
 
     if reason is None:
         raise UsageError("say why this kernel is adopted: --reason TEXT; it goes into DECISION.md")
     ended = finish.find(run, workspaces, options.catalogue(ops_dir).load)
-    with carry.entered(workspaces, carry.terminal(to_stderr=False)) as watch:
+    with entered(workspaces, carry.terminal(to_stderr=False)) as watch:
         raise typer.Exit(finish.adopt(ended, reason, watch).exit_code)

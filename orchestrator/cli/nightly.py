@@ -50,7 +50,7 @@ def nightly(
     given = {"agent": {"name": agent}, **options.judge(device, quick, None, require_sandbox)}
     settings, catalogue = options.settings(config, override, given), options.catalogue(ops_dir)
     if settings.night.ops:
-        plan.named(",".join(settings.night.ops), catalogue.names(), "night.ops")
+        plan.named(",".join(settings.night.ops), catalogue.names, where="night.ops")
     url = webhook.address() if settings.night.webhook != "none" else ""
     progress = Progress(Console(stderr=json), quiet=quiet)
     agents = Agents(progress.say)

@@ -139,13 +139,13 @@ def check_ops(
 
     Exit code 0 when they are, 1 when one is let through.
     """
-    from orchestrator import opcheck, records, verify
+    from orchestrator import opcheck, records, verifying
 
     settings = options.settings(config, override, options.judge(device, quick))
     known = options.catalogue(ops_dir)
     chosen = [known.load(name) for name in names or known.names()]
     terminal = carry.terminal(to_stderr=False)
-    with verify.judge_log() as log:
+    with verifying.judge_log() as log:
         results = carry.through(_checked(chosen, settings, log, quiet=json), terminal)
     if json:
         typer.echo(records.to_json(results))

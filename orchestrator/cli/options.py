@@ -101,10 +101,29 @@ def catalogue(ops_dir: Path | None) -> Catalogue:
     return catalogues.opened(ops_dir)
 
 
+def taken(entry: str, ops_dir: Path | None) -> list[str]:
+    """The ops that an entry names: itself, or what the problem files of kernelbench:PATH become.
+
+    Raises:
+        UsageError: a file cannot be an op.
+    """
+    from orchestrator.problems import taken as problems
+
+    return problems.names(entry, ops_dir, lambda line: typer.echo(line, err=True))
+
+
 def op(name: str, ops_dir: Path | None = None) -> Op:
-    """The op of this name.
+    """The op of this name, or of kernelbench:FILE.
 
     Raises:
         UsageError: there is none, or its folder is wrong.
     """
+    if ":" in name:
+        (name,) = _one(name, taken(name, ops_dir))
     return catalogue(ops_dir).load(name)
+
+
+def _one(entry: str, names: list[str]) -> list[str]:
+    if len(names) != 1:
+        raise UsageError(f"{entry} is a folder of {len(names)} problems: --ops takes them, --op takes one file")
+    return names

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli import carry
-from orchestrator.cli import run as runs
 
 if TYPE_CHECKING:
     from orchestrator.config import Settings
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 FOLDER = "splits"  # in the workspaces
 
 
-async def in_parts(
-    op: Op, failed: Run, settings: Settings, workspaces: Path, limit_s: float, terminal: Terminal
-) -> Run:
+def in_parts(op: Op, failed: Run, settings: Settings, workspaces: Path, limit_s: float, terminal: Terminal) -> Run:
     """The run of the whole that begins from its parts' kernels, put together.
 
     Raises:
@@ -32,33 +29,49 @@ async def in_parts(
     """
     from orchestrator.convert import split
 
-    made = await _split(op, failed, settings, workspaces, limit_s, terminal)
+    made = carry.through(_split(op, failed, settings, workspaces, limit_s, terminal), terminal)
     file = op.folder.absolute() / split.FILE
     file.write_text(made.text, encoding="utf-8")
-    kernels = {part: await _kernel(op, file, part, made, settings, workspaces, terminal) for part in made.calls}
+    kernels = {part: _kernel(op, file, part, made, settings, workspaces, terminal) for part in made.parts}
     together = op.folder / "composed.py"
     together.write_text(split.composed(op, made, kernels), encoding="utf-8")
     terminal.say(f"{op.name}: the parts' kernels together are {together}; they are judged as the whole")
     begun = settings.model_copy(update={"loop": settings.loop.model_copy(update={"given": str(together)})})
-    return await runs.ran(op, begun, workspaces, terminal)
+    return ran(op, begun, workspaces, terminal)
+
+
+def ran(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
+    """An ordinary run of the op."""
+    from orchestrator import library
+
+    return library.run_op(op, workspaces=workspaces, settings=settings, watch=terminal, say=terminal.say)
 
 
 async def _split(
     op: Op, failed: Run, settings: Settings, workspaces: Path, limit_s: float, terminal: Terminal
 ) -> Split:
     from orchestrator import prompts
+    from orchestrator.agents.choose import choose
     from orchestrator.asking import Asking, Purse
     from orchestrator.convert import split
     from orchestrator.convert.prober import probing
 
     report = prompts.render_report(failed.attempts[-1].report) if failed.attempts else "Nothing was judged."
-    asking = Asking(runs.agent_of(op, settings, terminal), (Purse("op", settings.budget.op),))
+    agent, why = choose(
+        settings.agent.name,
+        op_recorded=op.recorded,
+        single_op=True,
+        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
+        announce=terminal.say,
+    )
+    terminal.say(why)
+    asking = Asking(agent, (Purse("op", settings.budget.op),))
     async with probing(limit_s) as probe:
         record = workspaces / FOLDER / failed.id
         return await split.proposed(op, report, asking, probe, settings.loop.rounds, record, terminal.say)
 
 
-async def _kernel(
+def _kernel(
     op: Op, file: Path, part: str, made: Split, settings: Settings, workspaces: Path, terminal: Terminal
 ) -> tuple[str, str]:
     """The name of the part's entry and its kernel's file, from a run of its own."""
@@ -67,13 +80,15 @@ async def _kernel(
     from orchestrator.convert.extract import Target
     from orchestrator.workspace import Workspace
 
-    examples = Examples(distinct(larger_first(made.calls[part]), 4))
+    seen = made.parts[part]
+    calls = distinct(larger_first(seen.calls), 4)
+    examples = Examples(calls, None, seen.inner, seen.passed_on)
     wanted = Wanted(Target(file, part), examples, op.folder.parent / f"{op.name}_{part}")
     terminal.say(f"{op.name}: the part {part}")
-    own, result = await checked(wanted, settings, workspaces / "judge.log", terminal)
+    own, result = carry.through(checked(wanted, settings, workspaces / "judge.log", terminal), terminal)
     if not result.passed:
         raise typer.Exit(1)
-    run = await runs.ran(own, settings, workspaces, terminal)
+    run = ran(own, settings, workspaces, terminal)
     if run.best is None:
         terminal.say(f"{op.name}: no kernel of the part {part} was right; the whole ends here")
         raise typer.Exit(run.exit_code)

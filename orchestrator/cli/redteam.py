@@ -44,14 +44,14 @@ def redteam_judge(
 
     Exit code 0 when every cheat that can be seen here is caught and every honest kernel accepted, 1 when not.
     """
-    from orchestrator import records, verify
+    from orchestrator import records, verifying
     from orchestrator.redteam import entries, runner, score
 
     settings = options.settings(config, override, options.judge(device, quick, seed, require_sandbox))
     layers = runner.layers(layer)
     chosen = entries.select(entries.read(), only, sample)
     terminal = carry.terminal(to_stderr=json)
-    with verify.judge_log() as log:
+    with verifying.judge_log() as log:
         finished = carry.through(_judged(chosen, layers, settings, jobs, terminal, log), terminal)
     if json:
         typer.echo(records.to_json(finished))

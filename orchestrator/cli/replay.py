@@ -23,7 +23,9 @@ def register(app: typer.Typer) -> None:
     app.command("replay")(replay_run)
 
 
-def explain_run(run: Named, workspaces: options.Workspaces = options.WORKSPACES) -> None:
+def explain_run(
+    run: Named, workspaces: options.Workspaces = options.WORKSPACES, ops_dir: options.OpsDir = None
+) -> None:
     """Say in ten lines why a run, or one attempt of it, was decided so."""
     from orchestrator import explain, past
 
@@ -32,7 +34,7 @@ def explain_run(run: Named, workspaces: options.Workspaces = options.WORKSPACES)
     if number is not None:
         lines = explain.attempt(found.attempt(number))
     else:
-        thresholds = options.op(found.run.op).spec.thresholds(found.settings().decision)
+        thresholds = options.op(found.run.op, ops_dir).spec.thresholds(found.settings().decision)
         lines = explain.run(found.run, thresholds)
     carry.terminal(to_stderr=False).say("\n".join(lines))
 
@@ -40,6 +42,7 @@ def explain_run(run: Named, workspaces: options.Workspaces = options.WORKSPACES)
 def replay_run(
     run: Named,
     workspaces: options.Workspaces = options.WORKSPACES,
+    ops_dir: options.OpsDir = None,
     device: options.Device = None,
     json: Annotated[bool, typer.Option("--json", help="Print both verdicts as JSON; progress goes to stderr.")] = False,
 ) -> None:
@@ -48,14 +51,14 @@ def replay_run(
     All attempts of a run where none is named; with the settings of then. Exit code 0 when each has the same verdict as
     then, 1 when one has another.
     """
-    from orchestrator import past, records, replay, verify
+    from orchestrator import past, records, replay, verifying
 
     run_id, number = past.parse(run)
-    stored = replay.stored(past.find(run_id, workspaces), options.op)
+    stored = replay.stored(past.find(run_id, workspaces), options.catalogue(ops_dir).load)
     numbers = [one.number for one in stored.past.run.attempts] if number is None else [number]
     stored.past.attempt(max(numbers, default=1))
     terminal = carry.terminal(to_stderr=json)
-    with verify.judge_log() as log:
+    with verifying.judge_log() as log:
         results = carry.through(_replayed(stored, numbers, device, log, terminal.say), terminal)
     if json:
         typer.echo(records.to_json(results))

@@ -25,6 +25,7 @@ def report_runs(
         Path | None, typer.Option(metavar="DIR", help="Write it here. [default: report in the workspaces]")
     ] = None,
     workspaces: options.Workspaces = options.WORKSPACES,
+    ops_dir: options.OpsDir = None,
 ) -> None:
     """Write a static site of what was run.
 
@@ -38,8 +39,9 @@ def report_runs(
     choice = (
         gather.named(run) if run is not None else gather.last if last else gather.night if night else gather.everything
     )
-    gathered = gather.gather(workspaces, choice, options.op)
+    gathered = gather.gather(workspaces, choice, options.catalogue(ops_dir).load)
     first = site.write(gathered, out if out is not None else workspaces / "report")
-    typer.echo(f"{first}: {len(gathered.chosen)} runs")
+    count = len(gathered.chosen)
+    typer.echo(f"{first}: {count} run{'' if count == 1 else 's'}")
     for line in gathered.unreadable:
         typer.echo(f"left out: {line}", err=True)

@@ -14,11 +14,8 @@ from orchestrator.cli import carry, options
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.agents import Agent
     from orchestrator.config import Settings
     from orchestrator.ops import Op
-    from orchestrator.records import Run
-    from orchestrator.terminal import Terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +26,8 @@ def register(app: typer.Typer) -> None:
 def run(
     context: typer.Context,
     op: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them.")
+        str | None,
+        typer.Option(metavar="NAME", help="The op to write a kernel for; `ops` lists them. Or kernelbench:FILE."),
     ] = None,
     ops: Annotated[
         str | None, typer.Option(metavar="NAMES", help="A batch: ops by commas, or all. Unattended, to the end.")
@@ -98,6 +96,8 @@ def run(
         raise UsageError("--dry-run prints the first prompt of one op: give --op NAME")
     if not many and (concurrency is not None or judges is not None or quiet):
         raise UsageError("--concurrency, --judges and --quiet are of a batch: give --ops NAMES")
+    if command is not None and agent not in (None, "command"):
+        raise UsageError(f"--command is of the agent command, and --agent {agent} was given: give one of them")
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent or ("command" if command else None), "model": model, "command": command},
         "loop": {
@@ -110,7 +110,7 @@ def run(
         "measure": {"require_idle": require_idle or None},
     }
     if op is None:
-        asked = batches.Asked(ops, ops_file, options.catalogue(ops_dir), resume, concurrency or 8, judges, quiet, json)
+        asked = batches.Asked(ops, ops_file, ops_dir, resume, concurrency or 8, judges, quiet, json)
         raise typer.Exit(
             batches.carry_out(asked, lambda own: options.settings(config, override, given, own), workspaces)
         )
@@ -122,50 +122,17 @@ def run(
 
 def carried_out(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) -> int:
     """One run of the op, from its first prompt to its decision; returns the exit code."""
-    from orchestrator import records
+    from orchestrator import library, records
 
     terminal = carry.terminal(to_stderr=as_json)
-    finished = carry.through(
-        ran(op, settings, workspaces, terminal),
+    finished = carry.carried(
+        lambda: library.run_op(op, workspaces=workspaces, settings=settings, watch=terminal, say=terminal.say),
         terminal,
         f"interrupted; the record so far is in {workspaces / 'runs'}",
     )
     if as_json:
         typer.echo(records.to_json(finished))
     return finished.exit_code
-
-
-async def ran(op: Op, settings: Settings, workspaces: Path, terminal: Terminal) -> Run:
-    """One run of the op, by a judge of its own, entered into the ledger."""
-    from orchestrator import opcheck
-    from orchestrator.asking import Asking, Purse, begins_with
-    from orchestrator.executors.remembering import remembering
-    from orchestrator.loop import run_op
-
-    agent = agent_of(op, settings, terminal)
-    asking = begins_with(settings.loop.given, Asking(agent, (Purse("op", settings.budget.op),)), op)
-    async with carry.judge(settings, workspaces / "judge.log") as executor:
-        terminal.say(await opcheck.require(op, executor, settings.judge))
-        with carry.entered(workspaces, terminal) as watch:
-            return await run_op(
-                op, asking, remembering(executor, op, settings, workspaces), settings, workspaces, watch
-            )
-
-
-def agent_of(op: Op, settings: Settings, terminal: Terminal) -> Agent:
-    """Who writes for this op, which the terminal has been told."""
-    from orchestrator.agents.choose import choose
-
-    agent, why = choose(
-        settings.agent.name,
-        op_recorded=op.recorded,
-        single_op=True,
-        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
-        announce=terminal.say,
-        given=settings.loop.given is not None,
-    )
-    terminal.say(why)
-    return agent
 
 
 def first_prompt(op: Op, settings: Settings) -> int:

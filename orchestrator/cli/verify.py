@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from orchestrator.cli import carry, options
 from orchestrator.errors import UsageError
-
-if TYPE_CHECKING:
-    from orchestrator.config import Settings
-    from orchestrator.ops import Op
-    from orchestrator.terminal import Terminal
-    from orchestrator.verify import KernelFile, Verified
 
 
 def register(app: typer.Typer) -> None:
@@ -43,30 +37,18 @@ def verify_files(
 
     Exit code 0 when all of them pass, 1 when one does not.
     """
-    from orchestrator import verify
+    from orchestrator import library, verifying
 
     if op is None:
         raise UsageError("nothing to judge them by: give --op NAME; `python -m orchestrator ops` lists the ops")
     settings = options.settings(config, override, options.judge(device, quick, seed, require_sandbox))
-    asked, read = options.op(op, ops_dir), verify.read(files)
-    scripts = None if repro is None else verify.scripts_folder(repro)
+    asked, read = options.op(op, ops_dir), verifying.read(files)
+    scripts = None if repro is None else verifying.scripts_folder(repro)
     terminal = carry.terminal(to_stderr=json)
-    results = judged(read, asked, settings, terminal, scripts)
+    results = carry.carried(
+        lambda: library.verify(*read, op=asked, settings=settings, watch=terminal, scripts=scripts), terminal
+    )
     if json:
-        typer.echo(verify.to_json(results))
-    terminal.say(verify.summary(results, scripts))
-    raise typer.Exit(verify.exit_code(results))
-
-
-def judged(
-    files: tuple[KernelFile, ...], op: Op, settings: Settings, terminal: Terminal, scripts: Path | None = None
-) -> tuple[Verified, ...]:
-    """The verdicts on the files, by a judge of their own."""
-    from orchestrator import verify
-
-    async def work(log: Path) -> tuple[Verified, ...]:
-        async with carry.judge(settings, log) as executor:
-            return await verify.verify(files, op, executor, settings.judge, terminal, scripts)
-
-    with verify.judge_log() as log:
-        return carry.through(work(log), terminal)
+        typer.echo(verifying.to_json(results))
+    terminal.say(verifying.summary(results, scripts))
+    raise typer.Exit(verifying.exit_code(results))

@@ -49,10 +49,25 @@ class _File(_Strict):
 
 @dataclass(frozen=True)
 class Examples:
-    """Calls as facts, and a constructor's arguments; without calls, the file's own get_inputs() has them."""
+    """Calls as facts, and a constructor's arguments; without calls, the file's own get_inputs() has them.
+
+    Of a part of something larger: the arguments that another part makes (`inner`), and the results that another part
+    takes (`passed_on`). These stay in float32, as within the whole nothing is rounded either.
+    """
 
     calls: tuple[dict[str, Any], ...] = ()
     init: dict[str, Any] | list[Any] | None = None
+    inner: tuple[str, ...] = ()
+    passed_on: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartSeen:
+    """What a part of a split was called with, and what it shares with other parts."""
+
+    calls: tuple[dict[str, Any], ...]
+    inner: tuple[str, ...]
+    passed_on: tuple[int, ...]
 
 
 def read(path: Path) -> Examples:

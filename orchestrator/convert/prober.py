@@ -14,9 +14,10 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from orchestrator.convert.draft import Draft
+from orchestrator.convert.examples import PartSeen
 from orchestrator.convert.extract import Target
 from orchestrator.convert.write import op
 from orchestrator.errors import InfrastructureError, UsageError
@@ -76,15 +77,17 @@ class Prober:
         with _laid_out(op(draft)) as folder:
             return str((await self._ask("agrees", _files(draft.name, folder) | {"source": source}))["agrees"])
 
-    async def composed(
-        self, whole: Op, text: str, trials: Sequence[Trial]
-    ) -> tuple[str, dict[str, tuple[dict[str, Any], ...]]]:
+    async def composed(self, whole: Op, text: str, trials: Sequence[Trial]) -> tuple[str, dict[str, PartSeen]]:
         """Why a split does not compose to the whole, and what its parts were called with."""
         with _laid_out(whole) as folder:
             asked = _files(whole.name, folder) | {"trials": [to_json(one, indent=None) for one in trials]}
             answer = await self._ask("composed", asked | {"text": text, "whole": f"{whole.name}_composed"})
-        calls: dict[str, list[dict[str, Any]]] = answer["calls"]  # type: ignore[assignment]
-        return str(answer["differs"]), {part: tuple(each) for part, each in calls.items()}
+        if answer["differs"]:
+            return str(answer["differs"]), {}
+        calls, inner, passed_on = (cast(dict[str, Any], answer[key]) for key in ("calls", "inner", "passed_on"))
+        return "", {
+            part: PartSeen(tuple(each), tuple(inner[part]), tuple(passed_on[part])) for part, each in calls.items()
+        }
 
     async def _ask(self, question: str, facts: Mapping[str, Any]) -> channel.Message:
         try:

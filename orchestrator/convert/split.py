@@ -11,12 +11,12 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from orchestrator import kept, prompts, reply
 from orchestrator.agents import Agent, Request
 from orchestrator.agents.render import render
 from orchestrator.convert import pure
+from orchestrator.convert.examples import PartSeen
 from orchestrator.convert.prober import Prober
 from orchestrator.errors import UsageError
 from orchestrator.ops import Op
@@ -36,7 +36,7 @@ class Split:
     """A split that was checked: its text, and what each part was called with, in the order of their calls."""
 
     text: str
-    calls: Mapping[str, tuple[dict[str, Any], ...]]
+    parts: Mapping[str, PartSeen]
 
 
 async def proposed(
@@ -56,9 +56,11 @@ async def proposed(
         text = reply.files(answer.text, FILE, f"{op.name}_composed").get(FILE, b"").decode(errors="replace")
         problem = _fault(op, text)
         if not problem:
-            problem, calls = await probe.composed(op, text, _trials(op))
+            problem, parts = await probe.composed(op, text, _trials(op))
             if not problem:
-                return Split(text, calls)
+                problem = _without_dtype(parts)
+            if not problem:
+                return Split(text, parts)
         tell(f"split, round {round_}: {problem}")
         write_whole(folder / "problem.md", problem)
         prompt = prompts.resplit(prompt, answer, problem)
@@ -66,14 +68,11 @@ async def proposed(
 
 
 def _trials(op: Op) -> list[Trial]:
-    """The op's smaller shapes, in float32."""
+    """The op's smaller shapes at each of its scales."""
     bounds = op.spec.sweep.quick
     shapes = [dict(zip(op.spec.dims, shape, strict=True)) for shape in op.spec.sweep.shapes]
-    return [
-        Trial(dims)
-        for dims in shapes
-        if all(dims[dim] <= bound for dim, bound in bounds.items()) and all(dims.values())
-    ]
+    within = [dims for dims in shapes if all(0 < dims[dim] <= bound for dim, bound in bounds.items())]
+    return [Trial(dims, scale=scale) for scale in sorted(op.spec.sweep.scales, key=lambda s: s != 1) for dims in within]
 
 
 def _fault(op: Op, text: str) -> str:
@@ -92,6 +91,19 @@ def _fault(op: Op, text: str) -> str:
     if not 2 <= len(functions) <= _MOST:
         return f"it has {len(functions)} parts; two to {_MOST} are a split"
     return _computes(whole, set(functions))
+
+
+def _without_dtype(parts: Mapping[str, PartSeen]) -> str:
+    """A part whose result the whole returns must take an input of the whole: its dtype is the result's."""
+    for name, seen in parts.items():
+        tensors = seen.calls[0]["tensors"]
+        outer = [key for key, fact in tensors.items() if key not in seen.inner and "float" in fact["dtype"]]
+        if not seen.passed_on and not outer:
+            return (
+                f"{name} returns a result of the whole and takes none of its inputs, so that the result's dtype is "
+                f"unknown to it; let it do more, so that it takes one"
+            )
+    return ""
 
 
 def _computes(whole: ast.FunctionDef, parts: set[str]) -> str:

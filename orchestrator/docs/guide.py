@@ -36,7 +36,7 @@ class Entry:
         """Its first sentence, on one line; "" where the release says nothing."""
         paragraph = _FIELD.split(self.text.split("\n\n", 1)[0])[0]
         plain = " ".join(_ROLE.sub(r"\1", paragraph).replace("``", "`").split())
-        return plain.split(". ", 1)[0].rstrip(".")
+        return plain.split(". ", 1)[0].rstrip(".:")
 
 
 @dataclass(frozen=True)

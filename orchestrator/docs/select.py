@@ -1,7 +1,7 @@
 """Which names of the guide a prompt quotes: those an op needs, and those an error is about.
 
-Pure functions. Which words of an op call for which names is data, prompts/references/names.yaml. From an error only
-names are taken: what is quoted is the guide's own.
+Pure functions. Which words of an op call for which names is data, prompts/references/names.yaml; the pages of patterns
+that its tags ask for name others. From an error only names are taken: what is quoted is the guide's own.
 """
 
 from __future__ import annotations
@@ -40,12 +40,15 @@ class Told:
     entries: tuple[Entry, ...] = ()
 
 
-def for_op(guide: Guide, text: str) -> tuple[Entry, ...]:
-    """The names that an op needs; `text` is its specification with its reference."""
+def for_op(guide: Guide, text: str, patterns: str = "") -> tuple[Entry, ...]:
+    """The names that an op needs: by the words of `text`, its specification with its reference, and those that the
+    pages of `patterns` use, which its tags ask for.
+    """
     table = yaml.safe_load((resources.shipped("prompts") / "references" / "names.yaml").read_text(encoding="utf-8"))
     words = set(re.findall(r"(?<= )@(?= )|\w+", text.lower()))
     asked: list[list[str]] = [row["names"] for row in table["where"] if words & set(row["words"])]
-    return _found(guide, [*table["always"], *(name for names in asked for name in names)])
+    used = _NAMED.findall(patterns)
+    return _found(guide, [*table["always"], *(name for names in asked for name in names), *used])
 
 
 def for_report(guide: Guide, report: Report) -> Told:

@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +30,16 @@ _KEPT_FOR_GCC = ("LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH")  # Triton compiles i
 _KEPT_PREFIXES = ("TRITON_", "HIP_", "ROCR_", "NVIDIA_", "HSA_", "OPENBLAS_", "OMP_")
 _REPORT_LIMIT_BYTES = 64 << 20
 _OTHER_JOB = "the judge answered another job than the one it was given"
+
+
+@contextlib.asynccontextmanager
+async def opened(device: str, log: Path) -> AsyncIterator[LocalExecutor]:
+    """A judge on this machine; it starts when it is first asked, and is ended whatever happens."""
+    executor = LocalExecutor(device, log)
+    try:
+        yield executor
+    finally:
+        await executor.close()
 
 
 class LocalExecutor:

@@ -323,7 +323,7 @@ def _precision(op: OpCheckJob, reference: Function) -> Iterator[Decoy]:
         yield Decoy(
             "arithmetic in half precision",
             "the inputs are not widened before they are computed with",
-            lambda **arguments: _narrowly(reference, arguments),
+            lambda **arguments: narrowly(reference, arguments),
             "tighten precision, or list a scale at which half precision overflows",
             exact=False,
         )
@@ -342,7 +342,8 @@ def _lowered(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return tensor.to(torch.bfloat16 if dtype is torch.float16 else torch.float8_e5m2).to(dtype)
 
 
-def _narrowly(reference: Function, arguments: Arguments) -> Any:
+def narrowly(reference: Function, arguments: Arguments) -> Any:
+    """The reference where each float32 result of an operation is rounded to the half dtype of its arguments."""
     dtypes = [value.dtype for value in arguments.values() if isinstance(value, torch.Tensor)]
     half = next((dtype for dtype in dtypes if dtype in (torch.float16, torch.bfloat16)), None)
     if half is None:

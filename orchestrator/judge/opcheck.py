@@ -22,7 +22,6 @@ import torch
 from orchestrator.judge import decoys, large, promises
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.contract import as_promised
-from orchestrator.judge.checks.series import identical
 from orchestrator.judge.compare import compared
 from orchestrator.judge.decoys import Decoy
 from orchestrator.judge.promises import OwnFilesFail, broken
@@ -228,7 +227,7 @@ class _Bench:
     def _judge(
         self, case: Any, trial: _Trial, got: Any, want: Any, inputs: dict[str, torch.Tensor], exact: Any
     ) -> None:
-        if identical(_sequence(got), _sequence(want)):
+        if _alike(_sequence(got), _sequence(want)):
             return  # no comparison can tell them apart
         try:
             as_promised(got, want)
@@ -256,8 +255,8 @@ class _Bench:
         return inputs, exact
 
     def _same(self, decoy: Decoy, got: Any, want: Any, inputs: dict[str, torch.Tensor], case: Any, exact: Any) -> bool:
-        """Bit for bit; or in float64, where a sum in another order does not show, to twelve digits."""
-        if identical(_sequence(got), _sequence(want)):
+        """As any comparison sees it; or in float64, where a sum in another order does not show, to twelve digits."""
+        if _alike(_sequence(got), _sequence(want)):
             return True
         if not decoy.exact:
             return False
@@ -271,6 +270,15 @@ def _within(bounds: Sequence[int], size: int) -> int:
     low, high, *step = bounds
     among = range(low, high + 1, *step)
     return max((one for one in among if one <= size), default=low)
+
+
+def _alike(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """The same tensors, whatever bits a NaN has."""
+    pairs = list(zip(some, others, strict=False))
+    same = len(some) == len(others) and all(
+        one.shape == other.shape and one.dtype == other.dtype for one, other in pairs
+    )
+    return same and all(bool(((one == other) | (one.isnan() & other.isnan())).all()) for one, other in pairs)
 
 
 def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import kept, measure
+from orchestrator import kept, measuring
 from orchestrator.measured import Measured
 from orchestrator.nights.story import BEGUN, CHECKED, FOLDER, Checked, Standing
 from orchestrator.ops import Op
@@ -74,12 +74,12 @@ def _measurements(standing: Standing, workspaces: Path) -> Iterator[tuple[Measur
     if standing.run and (folder / RUN).is_file():
         best = from_json(Run, (folder / RUN).read_bytes()).best
         for place in sorted((folder / MEASUREMENTS).glob("*"), reverse=True):
-            if (place / measure.MEASURED).is_file() and kept.against(place).attempt == best:
-                yield measure.kept(place), f"run {standing.run}"
+            if (place / measuring.MEASURED).is_file() and kept.against(place).attempt == best:
+                yield measuring.kept(place), f"run {standing.run}"
     for begun in sorted((workspaces / FOLDER).glob(f"*/{BEGUN}"), key=lambda file: file.parent.name):
         place = begun.parent / "champions" / standing.op
-        if (place / measure.MEASURED).is_file() and _is_of(place / CHECKED, standing):
-            yield measure.kept(place), f"the night of {begun.parent.name}"
+        if (place / measuring.MEASURED).is_file() and _is_of(place / CHECKED, standing):
+            yield measuring.kept(place), f"the night of {begun.parent.name}"
 
 
 def _is_of(checked: Path, standing: Standing) -> bool:

@@ -16,14 +16,14 @@ from orchestrator.audit.findings import Severity
 from orchestrator.config import Settings
 from orchestrator.errors import InfrastructureError
 from orchestrator.executors import Executor
-from orchestrator.measure import Rivals, measure_kernel
+from orchestrator.measuring import Rivals, measure_kernel
 from orchestrator.nights import champions, compare
 from orchestrator.nights.champions import Held
 from orchestrator.nights.story import CHECKED, Checked
 from orchestrator.records import Judging, Report, Status, from_json, to_json
 from orchestrator.text import printable
 from orchestrator.tree import os_errors, remove_tree, write_whole
-from orchestrator.verify import rendering
+from orchestrator.verifying import rendering
 
 NO_GPU = "no GPU here: correctness only"
 

@@ -22,7 +22,7 @@ from orchestrator.records import Judging, Limits, Report, Status
 from orchestrator.redteam.entries import Entry
 from orchestrator.redteam.score import RUNTIME, WHOLE, Result, Score, Seen, line, result
 from orchestrator.text import printable
-from orchestrator.verify import rendering
+from orchestrator.verifying import rendering
 from orchestrator.workspace import attempt_folder
 
 _CHOICES = {WHOLE: (WHOLE,), RUNTIME: (RUNTIME,), "both": (WHOLE, RUNTIME)}

@@ -15,12 +15,13 @@ from orchestrator import past
 from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError, WorkspaceError
 from orchestrator.measured import Measured
-from orchestrator.ops import Op
+from orchestrator.nights import story
+from orchestrator.ops import Op, kernel_name
 from orchestrator.past import Past, Timed
 from orchestrator.plan import FILE, FOLDER, Plan
 from orchestrator.records import Attempt, Decision, Judging, Run, Status, from_json
 from orchestrator.text import printable
-from orchestrator.workspace import RunBranch
+from orchestrator.workspace import RunBranch, Workspace
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Told:
         return next((one for one in reversed(of_best) if one.status is Status.PASSED), None)
 
     @property
-    def champion(self) -> bool:
-        """Whether its kernel was merged."""
+    def merged(self) -> bool:
+        """Whether its kernel became the champion."""
         return not self.run.error and self.run.verdict is not None and self.run.verdict.decision is Decision.MERGE
 
 
@@ -72,12 +73,13 @@ class Night:
 
 @dataclass(frozen=True)
 class Gathered:
-    """All runs, oldest first, which of them have a page, and all batches, oldest first."""
+    """All runs, oldest first, which of them have a page, and all batches, those of nights too, oldest first."""
 
     told: tuple[Told, ...]
     chosen: frozenset[str]
     nights: tuple[Night, ...]
     unreadable: tuple[str, ...]
+    champions: frozenset[str] = frozenset()  # the runs whose kernel stands on main now
 
 
 def gather(workspaces: Path, choose: Choice, load: Callable[[str], Op]) -> Gathered:
@@ -97,7 +99,8 @@ def gather(workspaces: Path, choose: Choice, load: Callable[[str], Op]) -> Gathe
             told.append(_told(one, load, whole=one.run.id in chosen))
         except (UsageError, WorkspaceError, ValidationError, ValueError) as error:
             unreadable.append(f"{one.run.id}: {printable(str(error), 300)}")
-    return Gathered(tuple(told), chosen & {one.run.id for one in told}, nights, tuple(unreadable))
+    champions = frozenset(_champion(workspaces, op) for op in {one.run.op for one in told})
+    return Gathered(tuple(told), chosen & {one.run.id for one in told}, nights, tuple(unreadable), champions)
 
 
 # Which runs get a page: (all runs, all batches, where they are) to run ids.
@@ -137,12 +140,21 @@ def named(run: str) -> Choice:
 
 def _nights(workspaces: Path) -> tuple[Night, ...]:
     plans = []
-    for path in sorted((workspaces / FOLDER).glob(f"*/{FILE}")):
+    for path in (*(workspaces / FOLDER).glob(f"*/{FILE}"), *(workspaces / story.FOLDER).glob(f"*/{story.PLAN}")):
         try:
             plans.append(from_json(Plan, path.read_bytes()))
         except ValidationError:
             continue  # of another version: its runs are told all the same
+    plans.sort(key=lambda plan: (plan.started, plan.id))
     return tuple(Night(plan.id, plan.started, tuple(one.run for one in plan.ops)) for plan in plans)
+
+
+def _champion(workspaces: Path, op: str) -> str:
+    """The run whose kernel stands on main now; "" where none does: one may have been demoted, or put there by hand."""
+    if not (workspaces / f"{op}.git").is_dir():
+        return ""
+    champion = Workspace.open(workspaces, op).champion(kernel_name(op))
+    return champion.run if champion is not None else ""
 
 
 def _told(one: Past, load: Callable[[str], Op], *, whole: bool) -> Told:
@@ -155,7 +167,7 @@ def _told(one: Past, load: Callable[[str], Op], *, whole: bool) -> Told:
         stages=settings.loop.stages,
         rounds=settings.loop.rounds,
         persist=settings.loop.persist,
-        merge_commit=branch.merge_commit() if branch is not None and told.champion else "",
+        merge_commit=branch.merge_commit() if branch is not None and told.merged else "",
     )
     if not whole:
         return told

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from orchestrator.measured import Measured
 from orchestrator.report import curves, marks
 from orchestrator.report.figures import Figure, Table
-from orchestrator.report.gather import Told
+from orchestrator.report.gather import Gathered, Told
 from orchestrator.report.marks import Mark
 from orchestrator.report.run_page import timings
 
@@ -26,6 +26,7 @@ class RunRow:
     noise: str
     cost: str
     merge_commit: str
+    stands: bool  # whether its kernel is the champion now
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,15 @@ class OpPage:
     runs: tuple[RunRow, ...]  # newest first
 
 
-def page(name: str, runs: tuple[Told, ...], chosen: frozenset[str]) -> OpPage:
-    """The page of an op from all its runs, oldest first."""
-    rows = {told.run.id: _row(told, chosen) for told in runs}
-    shown = next((told for told in reversed(runs) if told.champion and told.measured), None)
+def page(name: str, gathered: Gathered) -> OpPage:
+    """The page of an op from all its runs."""
+    runs = tuple(told for told in gathered.told if told.run.op == name)
+    rows = {told.run.id: _row(told, gathered) for told in runs}
+    shown = next((told for told in reversed(runs) if told.run.id in gathered.champions and told.measured), None)
     because = "the champion's"
     if shown is None:
         shown = next((told for told in reversed(runs) if told.measured), None)
-        because = "the newest run's that was measured; none was merged" if shown else "No run of this op was measured."
+        because = "the newest run's that was measured" if shown else "No run of this op was measured."
     measured = shown.measured if shown else None
     sweeps = curves.sweeps(measured) if measured else ()
     return OpPage(
@@ -63,17 +65,17 @@ def page(name: str, runs: tuple[Told, ...], chosen: frozenset[str]) -> OpPage:
         roofline=curves.roofline(measured) if measured else None,
         timings=timings(measured) if measured else None,
         gpu=_gpu(measured),
-        champions=tuple(rows[told.run.id] for told in reversed(runs) if told.champion),
+        champions=tuple(rows[told.run.id] for told in reversed(runs) if told.merged),
         runs=tuple(rows[told.run.id] for told in reversed(runs)),
     )
 
 
-def _row(told: Told, chosen: frozenset[str]) -> RunRow:
+def _row(told: Told, gathered: Gathered) -> RunRow:
     run = told.run
     found = run.measurement
     return RunRow(
         id=run.id,
-        linked=run.id in chosen,
+        linked=run.id in gathered.chosen,
         started=marks.day(run.started),
         decision=marks.decision(run),
         rounds=len(run.attempts),
@@ -82,6 +84,7 @@ def _row(told: Told, chosen: frozenset[str]) -> RunRow:
         noise=f"{found.noise:.1%}" if found else "",
         cost=marks.cost(attempt.usage for attempt in run.attempts),
         merge_commit=told.merge_commit[:12],
+        stands=run.id in gathered.champions,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from orchestrator import decide, explain, reply, weigh
 from orchestrator.decide import Line
 from orchestrator.measured import Measured
-from orchestrator.records import Finding, Measurement
+from orchestrator.records import AuditFinding, Finding, Measurement, Run
 from orchestrator.report import changes, marks
 from orchestrator.report.changes import Change
 from orchestrator.report.figures import Table
@@ -39,6 +39,7 @@ class Round:
     diagnosis: tuple[str, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+    audit: tuple[AuditFinding, ...]
     heat: Heat | None
     change: Change | None
     since: str  # what the change is against, in words
@@ -123,7 +124,17 @@ def _lines(told: Told) -> tuple[Line, ...]:
         rounds=told.rounds,
         rungs_done=_done(told.stages, run.measurement),
         persist=told.persist,
+        objection=_objection(run),
     )
+
+
+def _objection(run: Run) -> str:
+    """What the audit established against the attempt that the run is decided by, as its record has it."""
+    by = explain.deciding(run)
+    if by is None or not by.report.grave:
+        return ""
+    grave = ", ".join(f"{one.rule} in line {one.line}" for one in by.report.grave)
+    return f"of attempt {by.number} the audit establishes {grave}"
 
 
 def _done(stages: tuple[str, ...], found: Measurement | None) -> tuple[str, ...]:
@@ -184,6 +195,7 @@ def _round(one: Tried, before: Tried | None) -> Round:
         diagnosis=report.diagnosis,
         findings=report.findings,
         notes=report.notes,
+        audit=report.audit,
         heat=heat(report),
         change=changes.change(before.kernel if before else None, one.kernel),
         since=f"since attempt {before.attempt.number}" if before else "the whole file",

@@ -64,9 +64,7 @@ def _fill(gathered: Gathered, folder: Path) -> None:
     ops = sorted({told.run.op for told in shown})
     _render(environment, "overview", folder / INDEX, "", view=overview.overview(gathered))
     for op in ops:
-        runs = tuple(told for told in gathered.told if told.run.op == op)
-        page = op_page.page(op, runs, gathered.chosen)
-        _render(environment, "op", folder / "ops" / f"{op}.html", "../", view=page)
+        _render(environment, "op", folder / "ops" / f"{op}.html", "../", view=op_page.page(op, gathered))
     for told in shown:
         _render(environment, "run", folder / "runs" / f"{told.run.id}.html", "../", view=run_page.page(told))
     (folder / _MARK).write_text(f"written by orchestrator {__version__}; replaced as a whole by the next report\n")

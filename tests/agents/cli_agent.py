@@ -131,7 +131,11 @@ def fails(text: str) -> dict[str, object]:
 
 
 def reaches(port: str) -> dict[str, object]:
-    return {"network": tried(lambda: socket.create_connection(("127.0.0.1", int(port)), 2).close())}
+    address = ("127.0.0.1", int(port))
+    return {
+        "tcp": tried(lambda: socket.create_connection(address, 2).close()),
+        "udp": tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", address)),
+    }
 
 
 def repairs(kernel: str) -> dict[str, object]:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from orchestrator import config, kept
 from orchestrator.agents import Request
@@ -25,6 +26,7 @@ from orchestrator.agents.choose import AgentOptions, choose
 from orchestrator.agents.command import CommandAgent
 from orchestrator.agents.presets import Preset, find, names
 from orchestrator.asking import Asking, Purse
+from orchestrator.cli import app
 from orchestrator.config import Budget
 from orchestrator.errors import AgentError, UsageError
 from orchestrator.executors.local import LocalExecutor
@@ -236,12 +238,18 @@ def test_a_failure_of_the_agent_is_one_line_without_its_key(
     assert str(caught.value) == f"{name} failed (exit code 7): no credit left <AGENT_KEY>"
 
 
-@pytest.mark.parametrize(("network", "expected"), [(False, ("OSError", "PermissionError")), (True, ("None",))])
-def test_the_network_is_as_the_preset_says(rmsnorm: Op, tmp_path: Path, network: bool, expected: tuple[str]) -> None:
+@CONFINED
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [(False, {"tcp": "PermissionError", "udp": "OSError"}), (True, {"tcp": "None", "udp": "0"})],
+)
+def test_the_network_is_as_the_preset_says(
+    rmsnorm: Op, tmp_path: Path, network: bool, expected: dict[str, str]
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         asked = agent("reaches", server.getsockname()[1], network=network)
         _, folder = play(rmsnorm, tmp_path, asked)
-    assert said(folder)["network"] in expected
+    assert said(folder) == expected
 
 
 def test_where_landlock_lacks_it_is_said_or_refused(tmp_path: Path) -> None:
@@ -322,6 +330,11 @@ def test_shipped_presets_say_where_they_are_from() -> None:
         assert found.source and found.words(None)[0] == name and f"{name}.yaml" in where
         own, _ = find(f"{name} --version", None)
         assert own.command == f"{name} --version" and own.keys == found.keys  # the program's name finds the preset
+
+
+def test_a_command_beside_another_agent_is_refused() -> None:
+    result = CliRunner().invoke(app, ["--op", "rmsnorm", "--agent", "inbox", "--command", "claude"])
+    assert isinstance(result.exception, UsageError) and "--agent inbox was given" in str(result.exception)
 
 
 @pytest.mark.long

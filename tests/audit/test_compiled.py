@@ -13,7 +13,7 @@ from orchestrator.audit.running import Evidence
 from orchestrator.audit.sanitizer import Sanitized
 from orchestrator.audit.sarif import to_sarif
 from orchestrator.records import CaseResult, Compiled, Report, Status
-from orchestrator.verify import Verified
+from orchestrator.verifying import Verified
 
 KERNEL = b"""import triton
 import triton.language as tl

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from orchestrator.audit.engine import audit, audit_bytes
 from orchestrator.audit.findings import Part, Severity
 from orchestrator.audit.report import to_markdown
 from orchestrator.audit.sarif import to_sarif
+from orchestrator.cli import app
 from orchestrator.errors import UsageError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -43,10 +45,17 @@ def test_missing_file_and_folder_without_kernels_are_usage_errors(tmp_path: Path
         audit(tmp_path)
 
 
+def test_an_empty_file_in_a_tree_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text("\n")
+    (tmp_path / "kernel.py").write_bytes(HONEST.read_bytes())
+    found = audit(tmp_path)
+    assert [Path(one.file).name for one in found.files] == ["kernel.py"] and found.exit_code == 0
+
+
 def test_op_wants_a_file() -> None:
     result = command(FAULTS, "--op", "rmsnorm")
     assert result.returncode == 2
-    assert "--op judges one file" in result.stderr
+    assert "--op is for one file" in result.stderr
 
 
 def test_a_file_that_does_not_parse_is_said_and_not_accepted(tmp_path: Path) -> None:
@@ -128,3 +137,17 @@ def test_the_command_imports_neither_torch_nor_triton() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([str(FAULTS), "--model"], "--model is for one file"),
+        ([str(GRAVE), "--sanitize"], "--sanitize runs the file as a kernel of an op; give --op"),
+        ([str(GRAVE), "--op", "rmsnorm", "--measure", "--device", "cpu"], "nothing to measure on"),
+        ([str(GRAVE), "--agent", "inbox"], "give --model too"),
+    ],
+)
+def test_what_an_option_needs_is_said(arguments: list[str], told: str) -> None:
+    result = CliRunner().invoke(app, ["audit", *arguments])
+    assert isinstance(result.exception, UsageError) and told in str(result.exception)

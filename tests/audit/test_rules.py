@@ -60,6 +60,13 @@ def test_no_grave_finding_in_honest_kernels(folder: Path) -> None:
     assert [(one.file, one.line, one.rule) for one in found.findings if one.severity is Severity.HIGH] == []
 
 
+@pytest.mark.parametrize("path", sorted((HERE / "honest").glob("*.py")), ids=lambda path: path.stem)
+def test_no_grave_finding_where_it_only_looks_like_one(path: Path) -> None:
+    """Each of these was once found in a public library and is right there."""
+    found = audit_bytes(path.read_bytes(), path.name)
+    assert [(one.line, one.rule) for one in found.findings if one.severity is Severity.HIGH] == []
+
+
 def test_no_grave_finding_in_recorded_replies() -> None:
     """A run that replays them must not end otherwise because of the audit."""
     root = ROOT / "configs/ops"
@@ -82,3 +89,14 @@ def test_every_rule_says_why_and_how_to_repair() -> None:
     for rule, look in RULES.values():
         assert rule.why.endswith(".") and rule.repair.endswith("."), rule.id
         assert ast.parse(look.__name__)
+
+
+def test_names_assigned_in_terms_of_each_other_end_no_audit() -> None:
+    """A model writes such host code, and a file may be made of nothing else."""
+    steps = "".join(f"    n{i % 7} = n{i % 5} * n{i % 3}\n    n{i % 3} *= n{i % 7}\n" for i in range(200))
+    text = (
+        "import triton, triton.language as tl\n\n\n@triton.jit\ndef k(x, n, B: tl.constexpr):\n"
+        "    at = tl.arange(0, B)\n    tl.store(x + at, 0.0, mask=at < n)\n\n\n"
+        f"def f(x):\n    n0 = x.numel()\n{steps}    k[(n1,)](x, n0 * n2, B=n3)\n"
+    )
+    assert [one.rule for one in audit_bytes(text.encode(), "f.py").findings if one.severity is Severity.HIGH] == []

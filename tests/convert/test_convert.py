@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, opcheck, verify
+from orchestrator import config, opcheck, verifying
 from orchestrator.convert import Wanted, convert, examples, extract, tracing
 from orchestrator.convert.examples import Examples
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
 from orchestrator.records import Fate, OpCheck, Status
-from orchestrator.verify import KernelFile
+from orchestrator.verifying import KernelFile
 from tests.test_cli import orchestrator
-from tests.test_verify import Told
+from tests.test_verifying import Told
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 GIVEN = Path(__file__).parent / "given"
@@ -110,7 +110,7 @@ async def test_an_honest_kernel_of_a_converted_op_passes_and_a_wrong_one_does_no
     )
     assert wrong != file.read_bytes()
     files = (KernelFile("right", file.read_bytes()), KernelFile("wrong", wrong))
-    right, other = await verify.verify(files, op, judge, config.load().judge, Told())
+    right, other = await verifying.verify(files, op, judge, config.load().judge, Told())
     assert right.report.status is Status.PASSED, right.report.message
     assert not right.report.notes and max(case.precision or 0 for case in right.report.cases) < op.spec.precision / 2
     assert other.report.status is Status.WRONG_VALUES

@@ -82,13 +82,14 @@ def test_parts_that_compose_to_the_whole_are_seen_with_what_they_are_called_with
     calls = found["calls"]
     assert isinstance(calls, dict) and list(calls) == ["squares", "scaled"]
     assert [call["tensors"]["x"]["shape"] for call in calls["scaled"]] == [(3, 5), (4, 7)]
+    assert found["inner"] == {"squares": [], "scaled": ["m"]} and found["passed_on"] == {"squares": [0], "scaled": []}
     assert calls["scaled"][0]["others"] == {"eps": 1e-6} and calls["scaled"][0]["tensors"]["m"]["dtype"] == "float32"
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (TEXT.replace("m + eps", "m + eps * 1.001"), "is off the whole by up to"),
+        (TEXT.replace("m + eps", "m + eps * 1.5"), "is off the whole by up to"),
         (TEXT.replace("* w\n", "* w[:-1]\n"), "raised RuntimeError"),
     ],
 )

@@ -20,7 +20,7 @@ os.environ["TRITON_INTERPRET"] = "1"
 import torch
 import triton  # noqa: F401 - in memory before the fork
 
-from orchestrator import config, measure, ops, resources
+from orchestrator import config, measuring, ops, resources
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import HostArena
@@ -47,7 +47,7 @@ def main() -> None:
     op = Op(shipped.folder, shipped.spec.model_copy(update={"bench": bench}), shipped.reference)
     folder = Path(tempfile.mkdtemp(prefix="contenders-"))
     lay_out({**op.workspace_files(), op.spec.kernel_name: KERNEL.read_bytes()}, folder)
-    job = measure.job_of(op, config.load(overrides=("judge.limits.memory_mb=2048",)), folder, measure.Rivals())
+    job = measuring.job_of(op, config.load(overrides=("judge.limits.memory_mb=2048",)), folder, measuring.Rivals())
     said: list[str] = []
     seats = Seats(replace(job, without=tuple(sys.argv[1:])), servers, "cpu", said.append)
     found = conversation(seats)

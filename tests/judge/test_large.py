@@ -20,7 +20,7 @@ from orchestrator.ops import Large, Op
 from orchestrator.records import Fate, Status
 from orchestrator.redteam.entries import CORPUS
 from orchestrator.tree import lay_out
-from orchestrator.verify import KernelFile, verify
+from orchestrator.verifying import KernelFile, verify
 from tests.conftest import DEVICE, zoo_kernel
 from tests.test_op_format import Silent
 

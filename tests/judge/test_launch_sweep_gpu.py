@@ -10,8 +10,8 @@ import pytest
 
 from orchestrator import config, launching
 from orchestrator.executors.local import LocalExecutor
-from orchestrator.measure import Rivals, job_of
 from orchestrator.measured import AS_WRITTEN, Launch, SweepJob, Swept
+from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
 from orchestrator.tree import lay_out
 from tests.conftest import DEVICE, zoo_kernel

@@ -12,8 +12,8 @@ import pytest
 from orchestrator import config, weigh
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.judge.timing.statistics import median
-from orchestrator.measure import Rivals, job_of
 from orchestrator.measured import AUTOTUNED, CANDIDATE, Measured
+from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
 from orchestrator.records import Status
 from orchestrator.tree import lay_out

@@ -123,6 +123,7 @@ def test_a_keyboard_reaches_the_content_and_a_plot_s_numbers(browser: Browser, w
         assert table.is_visible() and table.get_by_role("columnheader").nth(2).inner_text() == "this kernel"
 
 
+@pytest.mark.long
 def test_plots_follow_the_colours_of_the_person(browser: Browser, written: Path) -> None:
     with opened(browser) as page:
         page.goto((written / "ops" / "rmsnorm.html").as_uri())

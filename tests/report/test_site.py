@@ -9,10 +9,15 @@ from urllib.parse import unquote
 
 import pytest
 
+from orchestrator import config
 from orchestrator.errors import UsageError
-from orchestrator.report import site
+from orchestrator.ops import Op
+from orchestrator.recorder import Recorder
+from orchestrator.report import gather, site
 from orchestrator.report.gather import Gathered
-from tests.report.conftest import History
+from orchestrator.watch import Silent
+from tests import past_runs
+from tests.report.conftest import History, load
 
 
 class Parsed(HTMLParser):
@@ -104,3 +109,11 @@ def test_only_an_earlier_report_is_replaced(gathered: Gathered, tmp_path: Path) 
     first.write_text("old")
     assert site.write(gathered, tmp_path / "new" / "site").read_text() != "old"
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["site"]  # and nothing half made beside it
+
+
+def test_a_run_under_way_is_told_as_one_without_a_decision(rmsnorm: Op, tmp_path: Path) -> None:
+    run = Recorder.open(rmsnorm, "anthropic", config.load(), tmp_path, past_runs.H200, Silent()).run
+    first = site.write(gather.gather(tmp_path, gather.everything, load), tmp_path / "report")
+    text = (first.parent / "runs" / f"{run.id}.html").read_text()
+    assert "UNDECIDED" in text and "Nothing was attempted." in text and "This run has no decision" in text
+    assert "UNDECIDED" in first.read_text()

@@ -9,12 +9,13 @@ import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.ops import Op
-from orchestrator.records import Status
+from orchestrator.records import AuditFinding, Part, Severity, Status
 from orchestrator.report import changes, curves, gather, op_page, run_page, site
 from orchestrator.report.figures import Axis, Figure, Kind, Point, Series
 from orchestrator.report.gather import Gathered
-from orchestrator.report.heat import heat
+from orchestrator.report.heat import Field, heat
 from orchestrator.report.overview import overview
+from orchestrator.workspace import Workspace
 from tests import past_runs
 from tests.measurements import measured, shape
 from tests.report.conftest import History, load
@@ -64,6 +65,10 @@ def test_the_map_of_cases_says_in_words_where_it_fails() -> None:
     rows = {row.name: [(field.text, field.heat) for field in row.fields] for row in found.rows}
     assert rows["3×127"][:3] == [("20×", 2), ("600×", 3), ("18,000×", 5)]
     assert rows["5×128"] == [("passed", 0)] * 9
+    wrong = past_runs.wrong().cases[9]
+    pair = (replace(wrong, tolerance_ratio=3e7), wrong, past_runs.wrong().cases[0])  # of one field the worst is shown
+    found = heat(replace(past_runs.wrong(), cases=pair, expected_cases=3))
+    assert found is not None and found.rows[0].fields[0] == Field("3e+07×", 5)
     crashed = replace(
         past_runs.wrong().cases[9], status=Status.RUNTIME_ERROR, tolerance_ratio=None, values="nan", holdout=True
     )
@@ -106,7 +111,7 @@ def test_a_run_tells_its_rounds_its_causes_and_its_table(history: History, gathe
 
 def test_an_op_shows_its_champion_and_the_overview_its_newest_run(history: History, gathered: Gathered) -> None:
     _, (merged, _, slower, unmeasured) = history
-    page = op_page.page("rmsnorm", tuple(one for one in gathered.told if one.run.op == "rmsnorm"), gathered.chosen)
+    page = op_page.page("rmsnorm", gathered)
     assert page.shown is not None and page.shown.id == merged.id and page.because == "the champion's"
     assert [row.id for row in page.champions] == [merged.id] and [row.id for row in page.runs] == [slower.id, merged.id]
     first = overview(gathered)
@@ -115,6 +120,30 @@ def test_an_op_shows_its_champion_and_the_overview_its_newest_run(history: Histo
     assert first.trend is not None
     trend = {series.name: [point.y for point in series.points] for series in first.trend.series}
     assert trend["ops accepted"] == [50, 50] and trend["attempts passed"] == [pytest.approx(100 / 6), 100]
+
+
+def test_a_champion_that_fell_is_history(rmsnorm: Op, tmp_path: Path) -> None:
+    run = past_runs.run(rmsnorm, tmp_path, past_runs.repaired(rmsnorm)[-1:], past_runs.timed(rmsnorm, 1.2))
+    before = op_page.page("rmsnorm", gather.gather(tmp_path, gather.everything, load))
+    space = Workspace.open(tmp_path, "rmsnorm")
+    champion = space.champion("rmsnorm_triton.py")
+    assert champion is not None and champion.run == run.id
+    space.demote(champion, "demoted", {})
+    after = op_page.page("rmsnorm", gather.gather(tmp_path, gather.everything, load))
+    assert [[row.stands for row in page.champions] for page in (before, after)] == [[True], [False]]
+    assert (before.because, after.because) == ("the champion's", "the newest run's that was measured")
+
+
+def test_what_the_audit_establishes_is_told_and_stands_in_the_table(history: History, gathered: Gathered) -> None:
+    _, (_, _, slower, _) = history
+    (told,) = [one for one in gathered.told if one.run.id == slower.id]
+    fault = AuditFinding("A1", Severity.HIGH, Part.CORRECTNESS, "k.py", 7, 1, "", "padding counts", "", "mask it")
+    attempt = replace(told.run.attempts[0], report=replace(told.run.attempts[0].report, audit=(fault,)))
+    tried = (replace(told.tried[0], attempt=attempt),)
+    page = run_page.page(replace(told, run=replace(told.run, attempts=(attempt,)), tried=tried))
+    assert page.rounds[0].audit == (fault,)
+    assert "of attempt 1 the audit establishes A1 in line 7" in [line.figures for line in page.lines]
+    assert "the audit establishes: A1 in line 7: padding counts" in page.why
 
 
 def test_the_runs_that_get_a_page_are_chosen(history: History, tmp_path: Path) -> None:

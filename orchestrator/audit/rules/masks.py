@@ -24,13 +24,16 @@ SUMMING = ("sum", "cumsum")
 )
 def unmasked(context: Context) -> Iterator[Hit]:
     for flow in context.flows:
-        masked = {(one.where, one.block) for one in flow.accesses.values() if _bounded(one)}
+        bounded = [one for one in flow.accesses.values() if _bounded(one)]
+        masked = {(one.where, one.block) for one in bounded}
         for one in flow.accesses.values():
             if one.checked or one.mask is not None or one.guarded or not one.pointer.axes or one.pointer.clamped:
                 continue
             what = one.kind if one.kind != "atomic" else "atomic operation"
             if (one.where, one.block) in masked:
-                yield Hit(one.node, f"this {what} has no mask, another access at the same offsets has one")
+                own = context.launches_of(flow.name) or one.base in {other.base for other in bounded}
+                message = f"this {what} has no mask, another access at the same offsets has one"
+                yield Hit(one.node, message, None if own else Severity.MEDIUM)  # of a helper: a longer buffer, perhaps
             elif not _exact(context, flow, one):
                 sizes = " and ".join(sorted(one.pointer.extents)) or "the block"
                 yield Hit(one.node, f"this {what} is in bounds only where {sizes} divides the size", Severity.MEDIUM)
@@ -66,6 +69,12 @@ def without_other(context: Context) -> Iterator[Hit]:
                         yield Hit(load, f"masked lanes reach the {reduction.name} in line {_line(reduction.node)}")
 
 
+def _is_one(context: Context, flow: Flow, name: str) -> bool:
+    """Whether a block is of one lane, as far as the file says."""
+    known = context.extents(flow, name)
+    return bool(known) and all(one.kind == "constant" and one.value == 1 for one in known)
+
+
 def _pads(operand: Value) -> set[int]:
     return {*operand.pad_axes, *(axis - (operand.rank or 0) for axis in operand.pad_axes)}
 
@@ -93,8 +102,11 @@ def padded_sum(context: Context) -> Iterator[Hit]:
                 continue
             if reduction.axis is not None and reduction.axis not in _pads(operand):
                 continue
-            where = _line(operand.spoiled)
-            yield Hit(reduction.node, f"lanes outside the mask are not zero here: they changed in line {where}")
+            message = f"lanes outside the mask are not zero here: they changed in line {_line(operand.spoiled)}"
+            if single := sorted(name for name in operand.extents if _is_one(context, flow, name)):
+                yield Hit(reduction.node, f"{message}; along {single[0]} only where it is more than 1", Severity.MEDIUM)
+            else:
+                yield Hit(reduction.node, message)
 
 
 @rule(
@@ -134,7 +146,7 @@ def divided_by_block(context: Context) -> Iterator[Hit]:
                 continue
             left = division.operands[0]
             if (left.plain_sum or left.sum_of_squares) and right.id in left.extents:
-                if right.id in left.short_of:
+                if right.id in left.short_of and not division.chosen:
                     yield Hit(division.node, f"the mask leaves lanes of {right.id} out, the divisor counts them")
                 else:
                     message = f"right only where the size is exactly {right.id}"

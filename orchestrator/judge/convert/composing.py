@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -27,53 +27,87 @@ def composed(
     kernel = ModuleType(module)
     setattr(kernel, function, None)
     calls: dict[str, list[dict[str, Any]]] = {}
+    watched = _Watched(calls)
     try:
         space: dict[str, Any] = {"__name__": "split"}
         exec(compile(text, "split.py", "exec"), space)
-        _watch(space, whole, calls)
+        _watch(space, whole, watched)
         with testfile.loaded(Path(folder), kernel) as test, torch.no_grad():
             for trial in (from_json(Trial, one) for one in trials):
-                if why := _differs(test, reference, space[whole], trial, calls):
+                if why := _differs(test, reference, space[whole], trial, watched):
                     return {"differs": why, "calls": {}}
     except Exception as error:  # noqa: BLE001 - the model's split, executed
         return {"differs": f"{whole} raised {said(error)}", "calls": {}}
-    return {"differs": "", "calls": calls}
+    return {"differs": "", "calls": calls, "inner": watched.inner, "passed_on": watched.passed_on}
 
 
-def _watch(space: dict[str, Any], whole: str, calls: dict[str, list[dict[str, Any]]]) -> None:
-    """Each part in the composing function's sight notes what it is called with."""
+class _Watched:
+    """What the parts were called with, and what passes between them: by where it lies in memory, which views share."""
+
+    def __init__(self, calls: dict[str, list[dict[str, Any]]]) -> None:
+        self.calls = calls
+        self.inner: dict[str, list[str]] = {}  # arguments of a part that another part made
+        self.passed_on: dict[str, list[int]] = {}  # results of a part that the whole does not return
+        self._made: list[tuple[str, int, torch.Tensor]] = []
+
+    def called(self, part: str, arguments: Mapping[str, Any]) -> None:
+        """A part is about to be called."""
+        tensors = {key: value for key, value in arguments.items() if isinstance(value, torch.Tensor)}
+        others = {key: value for key, value in arguments.items() if key not in tensors}
+        facts = {key: asdict(seen(value)) for key, value in tensors.items()}
+        self.calls.setdefault(part, []).append({"tensors": facts, "others": others})
+        made = {_place(tensor) for _, _, tensor in self._made}
+        self.inner[part] = [key for key, value in tensors.items() if _place(value) in made]
+
+    def made(self, part: str, result: Any) -> None:
+        """A part has returned."""
+        self._made += [(part, at, tensor) for at, tensor in enumerate(tensors_of(result) or ())]
+
+    def returned(self, result: Any) -> None:
+        """The whole has returned: what it returns is no interface."""
+        ends = {_place(tensor) for tensor in tensors_of(result) or ()}
+        self.passed_on = {part: [] for part, _, _ in self._made}
+        for part, at, tensor in self._made:
+            if _place(tensor) not in ends:
+                self.passed_on[part].append(at)
+        self._made = []
+
+
+def _place(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage().data_ptr())
+
+
+def _watch(space: dict[str, Any], whole: str, watched: _Watched) -> None:
+    """Each part in the composing function's sight tells what it is called with."""
     for name, part in list(space.items()):
         if isinstance(part, FunctionType) and name != whole:
-            space[name] = _noting(name, part, calls)
+            space[name] = _telling(name, part, watched)
 
 
-def _noting(name: str, part: FunctionType, calls: dict[str, list[dict[str, Any]]]) -> Callable[..., Any]:
+def _telling(name: str, part: FunctionType, watched: _Watched) -> Callable[..., Any]:
     signature = inspect.signature(part)
 
-    def noting(*positional: Any, **named: Any) -> Any:
+    def telling(*positional: Any, **named: Any) -> Any:
         bound = signature.bind(*positional, **named)
         bound.apply_defaults()
-        given = bound.arguments
-        tensors = {key: asdict(seen(value)) for key, value in given.items() if isinstance(value, torch.Tensor)}
-        others = {key: value for key, value in given.items() if key not in tensors}
-        calls.setdefault(name, []).append({"tensors": tensors, "others": others})
-        return part(*positional, **named)
+        watched.called(name, bound.arguments)
+        result = part(*positional, **named)
+        watched.made(name, result)
+        return result
 
-    return noting
+    return telling
 
 
-def _differs(
-    test: ModuleType, reference: str, whole: Callable[..., Any], trial: Trial, calls: dict[str, list[dict[str, Any]]]
-) -> str:
-    case = test.Case(trial.dims, "float32", 1.0)
+def _differs(test: ModuleType, reference: str, whole: Callable[..., Any], trial: Trial, watched: _Watched) -> str:
+    case = test.Case(trial.dims, trial.dtype, trial.scale)
     inputs = test.make_inputs(case, "cpu", trial.seed)
     want = tensors_of(test.exactly(inputs, case.parameters))
     wide = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in inputs.items()}
-    kept = {part: list(each) for part, each in calls.items()}
+    watched.returned(whole(**inputs, **case.parameters))
+    kept = {part: list(each) for part, each in watched.calls.items()}
     got = tensors_of(whole(**wide, **case.parameters))
-    calls.clear()
-    calls.update(kept)  # in float64; what the parts are to be called with is what float32 brings
-    whole(**inputs, **case.parameters)
+    watched.returned(got)
+    watched.calls.update(kept)  # what the parts are to be called with is what float32 brought
     if got is None or want is None or [one.shape for one in got] != [one.shape for one in want]:
         shapes = None if got is None else [tuple(one.shape) for one in got]
         return f"on {case.name} it returns {shapes}, and the whole {[tuple(one.shape) for one in want or ()]}"

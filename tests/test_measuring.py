@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, measure
+from orchestrator import config, measuring
 from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.measured import Measured
@@ -23,10 +23,10 @@ async def test_without_a_gpu_the_judge_says_so_and_lives_on(rmsnorm: Op, judge: 
     def export(into: Path, name: str, data: bytes) -> None:
         lay_out({**rmsnorm.workspace_files(), name: data}, into)
 
-    rivals = measure.Rivals(champion=b"champion = 1\n", best=b"best = 1\n")
+    rivals = measuring.Rivals(champion=b"champion = 1\n", best=b"best = 1\n")
     before = await judge.start()
     with pytest.raises(JudgeError, match="^there is nothing to measure on"):
-        await measure.measure_kernel(
+        await measuring.measure_kernel(
             zoo_kernel("good"), rivals, rmsnorm, export, judge, config.load(), tmp_path, lambda text: None
         )
     assert await judge.start() == before and judge.pid
@@ -38,7 +38,7 @@ async def test_without_a_gpu_the_judge_says_so_and_lives_on(rmsnorm: Op, judge: 
 
 def test_a_job_asks_for_all_that_the_op_names(rmsnorm: Op, tmp_path: Path) -> None:
     settings = config.load(overrides=("measure.without=[liger]", "measure.rounds=8"))
-    job = measure.job_of(rmsnorm, settings, tmp_path, measure.Rivals())
+    job = measuring.job_of(rmsnorm, settings, tmp_path, measuring.Rivals())
     assert job.shapes == rmsnorm.spec.bench.shapes and job.dtypes == ("float32", "float16", "bfloat16")
     assert [baseline.name for baseline in job.baselines] == ["torch.nn.functional.rms_norm", "liger"]
     assert (job.without, job.rounds, job.champion, job.best) == (("liger",), 8, "", "")
@@ -46,7 +46,7 @@ def test_a_job_asks_for_all_that_the_op_names(rmsnorm: Op, tmp_path: Path) -> No
 
 def test_what_is_kept_of_a_measurement(tmp_path: Path) -> None:
     found = measured(shape(40), generated={"torch.compile-4096x4096-float16.py": "def call(args): ..."})
-    measure.keep(found, tmp_path)
+    measuring.keep(found, tmp_path)
     assert (tmp_path / "inductor" / "torch.compile-4096x4096-float16.py").read_text() == "def call(args): ..."
     again = from_json(Measured, (tmp_path / "measured.json").read_text())
     assert again.shapes == found.shapes and not again.generated

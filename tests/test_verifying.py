@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from orchestrator import decision, ops, prompts, resources, signature, verify
+from orchestrator import decision, ops, prompts, resources, signature, verifying
 from orchestrator.attempt import require_sandbox
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import JudgeError, UsageError
@@ -168,8 +168,8 @@ def test_scripts_are_written_where_asked(tmp_path: Path) -> None:
 async def test_each_file_is_told_as_it_ends_and_the_judge_stays(rmsnorm: Op, judge: LocalExecutor) -> None:
     await judge.start()
     pid, told = judge.pid, Told()
-    files = verify.read([str(BAD / "renamed.py"), str(BAD / "language_lacks_it.py"), str(GOOD)])
-    results = await verify.verify(files, rmsnorm, judge, SETTINGS, told)
+    files = verifying.read([str(BAD / "renamed.py"), str(BAD / "language_lacks_it.py"), str(GOOD)])
+    results = await verifying.verify(files, rmsnorm, judge, SETTINGS, told)
     assert told.steps == [
         "ready",
         *("judging renamed.py", "COMPILE_ERROR renamed.py"),
@@ -177,7 +177,7 @@ async def test_each_file_is_told_as_it_ends_and_the_judge_stays(rmsnorm: Op, jud
         *("judging good.py", "PASSED good.py"),
     ]
     assert judge.pid == pid
-    assert verify.exit_code(results) == 1 and verify.exit_code(results[2:]) == 0
+    assert verifying.exit_code(results) == 1 and verifying.exit_code(results[2:]) == 0
 
 
 class Broken(LocalExecutor):
@@ -192,12 +192,12 @@ class Broken(LocalExecutor):
 async def test_our_own_failure_is_that_files_alone(rmsnorm: Op, tmp_path: Path) -> None:
     executor = Broken(DEVICE, tmp_path / "judge.log")
     try:
-        results = await verify.verify(verify.read([str(GOOD)] * 2), rmsnorm, executor, SETTINGS, Told(), tmp_path)
+        results = await verifying.verify(verifying.read([str(GOOD)] * 2), rmsnorm, executor, SETTINGS, Told(), tmp_path)
     finally:
         await executor.close()
     assert [result.report.status for result in results] == [Status.INFRASTRUCTURE, Status.PASSED]
     assert "process ended" in results[0].report.message
-    assert verify.exit_code(results) == 3
+    assert verifying.exit_code(results) == 3
     assert not list(tmp_path.glob("repro-*"))
 
 
@@ -212,14 +212,14 @@ def test_a_large_file_is_not_read_to_the_end(tmp_path: Path) -> None:
     large = tmp_path / "large.py"
     with large.open("wb") as file:
         file.truncate(1 << 40)  # a terabyte, all of it a hole
-    (file_,) = verify.read([str(large)])
+    (file_,) = verifying.read([str(large)])
     assert len(file_.data) == 1_000_001 and file_.sha256 is None
 
 
 def test_an_unreadable_name_is_a_usage_error(tmp_path: Path) -> None:
     for name in ("a\0b", "x" * 5000):
         with pytest.raises(UsageError):
-            verify.read([name])
+            verifying.read([name])
 
 
 # --- bad candidates
@@ -253,7 +253,7 @@ async def test_bad_candidates(rmsnorm: Op, judge: LocalExecutor, tmp_path: Path)
     ten.write_bytes(GOOD.read_bytes() + b"# more\n" * 1_500_000)
     names = [*sorted(str(path) for path in BAD.iterdir()), str(ten)]
     assert {Path(name).stem for name in names} == set(EXPECTED), "every file is expected to end somehow"
-    results = await verify.verify(verify.read(names), rmsnorm, judge, SETTINGS, Told())
+    results = await verifying.verify(verifying.read(names), rmsnorm, judge, SETTINGS, Told())
     for result in results:
         status, said = EXPECTED[Path(result.file).stem]
         assert result.report.status is status, f"{result.file}: {result.report.message}"
@@ -300,7 +300,7 @@ def test_a_signature_of_many_names_is_told_in_few_words(rmsnorm: Op) -> None:
 @pytest.mark.parametrize("name", ["\ufb01" + "a" * 900_000, "a" * 900_000], ids=["folded", "plain"])
 async def test_a_name_as_long_as_a_file_is_cut(rmsnorm: Op, judge: LocalExecutor, name: str) -> None:
     kernel = GOOD.read_text().replace("    y = torch", f"    {name}.foo()\n    y = torch").encode()
-    (result,) = await verify.verify([verify.KernelFile("k.py", kernel)], rmsnorm, judge, SETTINGS, Told())
+    (result,) = await verifying.verify([verifying.KernelFile("k.py", kernel)], rmsnorm, judge, SETTINGS, Told())
     assert not result.report.passed
     assert len(to_json(result)) < 5_000 and len(prompts.render_report(result.report)) < 5_000
 
