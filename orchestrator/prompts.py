@@ -125,6 +125,19 @@ def draft(name: str, sentence: str, template: Mapping[str, bytes]) -> Prompt:
     return Prompt("", (Turn("user", text),))
 
 
+def split(op: Op, report: str) -> Prompt:
+    """What a model is told that is to split an op into parts: what it computes, and how the last attempt ended."""
+    arguments = ", ".join([*op.spec.inputs, *op.spec.parameters])
+    text = _render("split.md.j2", op=op.spec, reference=op.reference, report=report, arguments=arguments)
+    return Prompt("", (Turn("user", text),))
+
+
+def resplit(asked: Prompt, reply: Reply, problem: str) -> Prompt:
+    """The conversation so far, the split, and what is wrong with it."""
+    text = _render("resplit.md.j2", problem=problem)
+    return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
 def redraft(asked: Prompt, reply: Reply, problem: str) -> Prompt:
     """The conversation so far, the draft, and what is wrong with it."""
     text = _render("redraft_op.md.j2", problem=problem)

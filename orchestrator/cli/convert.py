@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli import carry, options
+from orchestrator.cli import carry, options, parts
 from orchestrator.cli import run as runs
 from orchestrator.errors import UsageError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.convert import Wanted
     from orchestrator.ops import Op
-    from orchestrator.records import OpCheck
+    from orchestrator.records import Run
     from orchestrator.terminal import Terminal
 
 
@@ -64,6 +64,8 @@ def convert_code(
     The code is cut out, run on the examples, its sizes varied; the op must pass `ops check` before a model is asked.
     The code runs as you would run it, without keys in its environment; its file is never changed.
     """
+    from orchestrator import records
+
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent, "model": model},
         "loop": {"rounds": rounds},
@@ -72,12 +74,28 @@ def convert_code(
     }
     settings = options.settings(config, override, given)
     wanted = _wanted(target, example, trace, name, ops_dir, replace, tuple(like or ()), probe_s)
-    op = _converted(wanted, settings, carry.terminal(to_stderr=json or dry_run))
+    terminal = carry.terminal(to_stderr=json or dry_run)
+    op = _converted(wanted, settings, terminal)
     if only:
         return
     if dry_run:
         raise typer.Exit(runs.first_prompt(op, settings))
-    raise typer.Exit(runs.carried_out(op, settings, workspaces, as_json=json))
+    kept = f"interrupted; the record so far is in {workspaces / 'runs'}"
+    finished = carry.carried(lambda: _run(op, settings, workspaces, probe_s, terminal), terminal, kept)
+    if json:
+        typer.echo(records.to_json(finished))
+    raise typer.Exit(finished.exit_code)
+
+
+def _run(op: Op, settings: Settings, workspaces: Path, limit_s: float, terminal: Terminal) -> Run:
+    """One kernel for the whole; where no attempt at it was right, one for each part of it."""
+    from orchestrator.records import Decision
+
+    run = parts.ran(op, settings, workspaces, terminal)
+    if run.best is not None or run.verdict is None or run.verdict.decision is not Decision.ESCALATE:
+        return run
+    terminal.say(f"{op.name}: no attempt at one kernel was right; a split into parts is asked for")
+    return parts.in_parts(op, run, settings, workspaces, limit_s, terminal)
 
 
 def _wanted(
@@ -119,22 +137,10 @@ def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> Op:
     Raises:
         typer.Exit: its checker lets decoys through; what to do about it has been said.
     """
-    from orchestrator import opcheck, verifying
+    from orchestrator import verifying
 
     with verifying.judge_log() as log:
-        op, result = carry.through(_work(wanted, settings, terminal, log), terminal)
-    if result.passed:
-        return op
-    terminal.say("\n".join(opcheck.lines(result)))
-    terminal.say(
-        f"edit {op.folder / 'op.yaml'} as it says, then `python -m orchestrator ops check {op.name}`; nothing was spent"
-    )
-    raise typer.Exit(1)
-
-
-async def _work(wanted: Wanted, settings: Settings, terminal: Terminal, log: Path) -> tuple[Op, OpCheck]:
-    from orchestrator import opcheck
-    from orchestrator.convert import convert
-
-    async with carry.judge(settings, log) as executor:
-        return await convert(wanted, terminal.say, lambda op: opcheck.check(op, executor, quick=settings.judge.quick))
+        op, result = carry.through(parts.checked(wanted, settings, log, terminal), terminal)
+    if not result.passed:
+        raise typer.Exit(1)
+    return op

@@ -58,7 +58,8 @@ async def drafted(wanted: Wanted, probe: Prober, tell: Tell) -> Draft:
     found = await probe.examine(wanted.target, wanted.examples.init, wanted.examples.calls or None)
     if found.built and found.built.opaque:
         cut = extract.cut(wanted.target, keep=("get_init_inputs",))
-    draft = await vary.shaped(begin.draft(cut, found, wanted.place.name), found, probe)
+    first = begin.shared(begin.draft(cut, found, wanted.place.name), wanted.examples)
+    draft = await vary.shaped(first, found, probe)
     await _agree(draft, probe)
     tell(f"dims: {record.dims(draft)}")
     return await cases.chosen(draft, probe)

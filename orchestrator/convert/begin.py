@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 
 from orchestrator.convert.draft import Draft, Input, Output, Values
+from orchestrator.convert.examples import Examples
 from orchestrator.convert.extract import Cut
 from orchestrator.errors import UsageError
 from orchestrator.probed import Called, Examined, Seen
@@ -44,6 +45,19 @@ def draft(cut: Cut, found: Examined, name: str) -> Draft:
     return Draft(
         name, cut, {"N": 1}, inputs, outputs, found.built, fixed=fixed, notes=tuple(notes), products=call.products
     )
+
+
+def shared(draft: Draft, examples: Examples) -> Draft:
+    """The draft of a part: what it shares with other parts is float32, whatever the dtype of the whole's inputs."""
+    inputs = {
+        name: replace(one, dtype="float32") if one.key in examples.inner and one.range is None else one
+        for name, one in draft.inputs.items()
+    }
+    outputs = {
+        name: replace(one, dtype=one.dtype or "float32") if at in examples.passed_on else one
+        for at, (name, one) in enumerate(draft.outputs.items())
+    }
+    return replace(draft, inputs=inputs, outputs=outputs)
 
 
 def _alike(found: Examined, where: str) -> None:

@@ -154,7 +154,8 @@ def around(sizes: Sizes, spans: Mapping[str, Span]) -> list[tuple[int, ...]]:
         return shape(lambda at: _PRIMES[(at + by) % 3])
 
     least = tuple(span.low for span in spans.values())
-    primes = shape(lambda at: _PRIMES[-1 - at % 4])
+    last = len(sizes) - 2  # the two last dims are larger: the others only repeat what those show, at the cost of time
+    primes = shape(lambda at: _PRIMES[-1 - at % 4] if at >= last else 3)
     own = tuple(spans[dim].near(size) for dim, size in sizes.items())
     return list(dict.fromkeys([least, turned(0), turned(1), turned(2), shape(lambda _: 8), primes, own]))
 

@@ -99,8 +99,9 @@ class Draft:
 
     @property
     def lead(self) -> str:
-        """The input whose dtype the results have."""
-        return next(name for name, one in self.inputs.items() if one.range is None)
+        """The input whose dtype the results have: the first of floats, of the case's dtype where there is one."""
+        floats = [name for name, one in self.inputs.items() if one.range is None]
+        return next((name for name in floats if not self.inputs[name].dtype), floats[0])
 
     def elements(self, sizes: Sizes) -> int:
         """Elements of all tensors of a call."""

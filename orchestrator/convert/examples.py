@@ -5,6 +5,7 @@ Owns the form of such a file, and checks it. Both become the same facts; the pro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -48,10 +49,25 @@ class _File(_Strict):
 
 @dataclass(frozen=True)
 class Examples:
-    """Calls as facts, and a constructor's arguments; without calls, the file's own get_inputs() has them."""
+    """Calls as facts, and a constructor's arguments; without calls, the file's own get_inputs() has them.
+
+    Of a part of something larger: the arguments that another part makes (`inner`), and the results that another part
+    takes (`passed_on`). These stay in float32, as within the whole nothing is rounded either.
+    """
 
     calls: tuple[dict[str, Any], ...] = ()
     init: dict[str, Any] | list[Any] | None = None
+    inner: tuple[str, ...] = ()
+    passed_on: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartSeen:
+    """What a part of a split was called with, and what it shares with other parts."""
+
+    calls: tuple[dict[str, Any], ...]
+    inner: tuple[str, ...]
+    passed_on: tuple[int, ...]
 
 
 def read(path: Path) -> Examples:
@@ -96,6 +112,11 @@ def _seen(path: Path, name: str, one: _Tensor) -> Seen:
         return Seen(one.shape, one.dtype, True, -1, 1, 0, 1)
     low, high = one.range
     return Seen(one.shape, one.dtype, True, low, high, (low + high) / 2, (high - low) / 12**0.5)
+
+
+def larger_first(calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls by their number of elements: the first is the example whose sizes are varied."""
+    return sorted(calls, key=lambda call: -sum(math.prod(one["shape"]) for one in call["tensors"].values()))
 
 
 def distinct(calls: Sequence[dict[str, Any]], most: int) -> tuple[dict[str, Any], ...]:

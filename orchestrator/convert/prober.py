@@ -14,9 +14,10 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from orchestrator.convert.draft import Draft
+from orchestrator.convert.examples import PartSeen
 from orchestrator.convert.extract import Target
 from orchestrator.convert.write import op
 from orchestrator.errors import InfrastructureError, UsageError
@@ -61,7 +62,7 @@ class Prober:
         if not trials:
             return []
         with _laid_out(op(draft)) as folder:
-            asked = _files(draft, folder) | {"trials": [to_json(one, indent=None) for one in trials]}
+            asked = _files(draft.name, folder) | {"trials": [to_json(one, indent=None) for one in trials]}
             answer = await self._ask("trials", asked)
         return [from_json(Outcome, str(one)) for one in answer["outcomes"]]  # type: ignore[attr-defined]
 
@@ -74,7 +75,19 @@ class Prober:
         """Why the op's reference is not the original on the first example; "" where it is."""
         source = {name: [one.kind, one.key] for name, one in draft.inputs.items()}
         with _laid_out(op(draft)) as folder:
-            return str((await self._ask("agrees", _files(draft, folder) | {"source": source}))["agrees"])
+            return str((await self._ask("agrees", _files(draft.name, folder) | {"source": source}))["agrees"])
+
+    async def composed(self, whole: Op, text: str, trials: Sequence[Trial]) -> tuple[str, dict[str, PartSeen]]:
+        """Why a split does not compose to the whole, and what its parts were called with."""
+        with _laid_out(whole) as folder:
+            asked = _files(whole.name, folder) | {"trials": [to_json(one, indent=None) for one in trials]}
+            answer = await self._ask("composed", asked | {"text": text, "whole": f"{whole.name}_composed"})
+        if answer["differs"]:
+            return str(answer["differs"]), {}
+        calls, inner, passed_on = (cast(dict[str, Any], answer[key]) for key in ("calls", "inner", "passed_on"))
+        return "", {
+            part: PartSeen(tuple(each), tuple(inner[part]), tuple(passed_on[part])) for part, each in calls.items()
+        }
 
     async def _ask(self, question: str, facts: Mapping[str, Any]) -> channel.Message:
         try:
@@ -129,10 +142,10 @@ def _laid_out(made: Op) -> Any:
         yield folder
 
 
-def _files(draft: Draft, folder: Path) -> dict[str, Any]:
+def _files(name: str, folder: Path) -> dict[str, Any]:
     return {
         "folder": str(folder),
-        "module": f"{draft.name}_triton",
-        "function": f"{draft.name}_triton",
-        "reference": f"{draft.name}_ref",
+        "module": f"{name}_triton",
+        "function": f"{name}_triton",
+        "reference": f"{name}_ref",
     }

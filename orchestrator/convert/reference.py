@@ -45,6 +45,8 @@ def _conversion(draft: Draft, name: str) -> str:
     one = draft.outputs[name]
     if "int" in one.dtype:
         return ""
+    if one.dtype == "float32":
+        return ".to(wide)"  # in float64 where the inputs are: how exact a result is, is judged by that
     return f".to(torch.{one.dtype})" if one.dtype else ".to(dtype)"
 
 

@@ -7,22 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import opcheck
+from orchestrator import config, opcheck, verifying
 from orchestrator.convert import Wanted, convert, examples, extract, tracing
 from orchestrator.convert.examples import Examples
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
-from orchestrator.records import Fate, OpCheck
+from orchestrator.records import Fate, OpCheck, Status
+from orchestrator.verifying import KernelFile
 from tests.test_cli import orchestrator
+from tests.test_verifying import Told
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 GIVEN = Path(__file__).parent / "given"
 
 
-async def converted(judge: LocalExecutor, root: Path, name: str, found: Examples | None = None) -> tuple[Op, OpCheck]:
+async def converted(
+    judge: LocalExecutor, root: Path, name: str, found: Examples | None = None, op: str = ""
+) -> tuple[Op, OpCheck]:
     target = extract.parse(f"{GIVEN}/{name}")
-    wanted = Wanted(target, found or Examples(), root / target.op)
+    wanted = Wanted(target, found or Examples(), root / (op or target.op))
     return await convert(wanted, lambda _: None, lambda op: opcheck.check(op, judge))
 
 
@@ -79,6 +83,37 @@ async def test_calls_of_a_script_are_examples_and_its_process_has_no_key(
         tracing.traced(f"{sys.executable} -c pass", extract.parse(f"{GIVEN}/normed.py:Standardised"))
     with pytest.raises(UsageError, match="exit code 1: AssertionError: no"):
         tracing.traced(f"{sys.executable} -c 'assert 0, \"no\"'", extract.parse(f"{GIVEN}/normed.py:Standardised"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "example", "kernel"),
+    [
+        ("normed.py:Standardised", "", "standardised"),
+        ("functions.py:logsumexp", "logsumexp.yaml", "functions_logsumexp"),
+        ("functions.py:selective_scan", "scan.yaml", "selective_scan"),
+    ],
+)
+async def test_an_honest_kernel_of_a_converted_op_passes_and_a_wrong_one_does_not(
+    judge: LocalExecutor, tmp_path: Path, name: str, example: str, kernel: str
+) -> None:
+    """The tolerances are measured: they must leave an honest kernel room, and a forgotten term none."""
+    found = examples.read(GIVEN / example) if example else None
+    op, _ = await converted(judge, tmp_path, name, found, kernel)
+    file = GIVEN.parent / "kernels" / f"{kernel}.py"
+    wrong = (
+        file.read_bytes()
+        .replace(b"+ peak)", b")")
+        .replace(b"* w\n", b"\n")
+        .replace(b" + x * skip", b"")
+        .replace(b" * scale,", b",")
+    )
+    assert wrong != file.read_bytes()
+    files = (KernelFile("right", file.read_bytes()), KernelFile("wrong", wrong))
+    right, other = await verifying.verify(files, op, judge, config.load().judge, Told())
+    assert right.report.status is Status.PASSED, right.report.message
+    assert not right.report.notes and max(case.precision or 0 for case in right.report.cases) < op.spec.precision / 2
+    assert other.report.status is Status.WRONG_VALUES
 
 
 async def test_nothing_is_written_where_something_is_missing(tmp_path: Path) -> None:

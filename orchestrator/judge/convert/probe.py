@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from orchestrator.judge import channel
-from orchestrator.judge.convert import examine, trials
+from orchestrator.judge.convert import composing, examine, trials
 from orchestrator.judge.convert.subject import Asked, Problem, said
 from orchestrator.probed import Examined
 from orchestrator.records import to_json
@@ -36,6 +36,8 @@ class Probe:
             return {"examined": to_json(self._examine(**asked), indent=None)}
         if kind == "trials":
             return {"outcomes": trials.run(**asked)}
+        if kind == "composed":
+            return composing.composed(**asked)
         assert self._kept is not None
         if kind == "built":
             return {"shapes": trials.built(self._kept, **asked)}
