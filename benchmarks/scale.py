@@ -32,7 +32,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -55,7 +55,7 @@ from orchestrator.plan import Planned  # noqa: E402
 from orchestrator.progress import Progress  # noqa: E402
 from orchestrator.recorder import RUN  # noqa: E402
 from orchestrator.records import Decision as Decided  # noqa: E402
-from orchestrator.records import Job, Reply, Report, Run, Status, Usage, Verdict, to_json  # noqa: E402
+from orchestrator.records import Job, Judging, Reply, Report, Run, Status, Usage, Verdict, to_json  # noqa: E402
 from tests.scripted_judge import Script, ScriptedJudge, key  # noqa: E402
 
 SLOTS, JUDGES = 16, 8
@@ -160,6 +160,10 @@ class Slow(ScriptedJudge):
         super().__init__({key(GOOD): Script(Status.PASSED), key(WRONG): Script(Status.WRONG_VALUES)}, log)
         self._compression = compression
 
+    async def start(self) -> Judging:
+        versions = {name: version(name) for name in ("torch", "triton")}  # so that the guide to them is kept
+        return replace(await super().start(), versions=versions)
+
     async def judge(self, job: Job) -> Report:
         await asyncio.sleep(JUDGED_S / self._compression)
         return await super().judge(job)
@@ -193,7 +197,10 @@ def _rss() -> int:
 
 def means(place: Path, of: dict[str, Waits], index: ledger.Ledger, compression: float) -> batch.Means:
     """A batch's means: one op's folder under many names."""
-    base, settings = ops.load("rmsnorm", resources.shipped("configs") / "ops"), config.load()
+    base, settings = (
+        ops.load("rmsnorm", resources.shipped("configs") / "ops"),
+        config.load(overrides=(f"docs.folder={place / 'docs'}",)),
+    )
 
     def work_of(one: Planned) -> Work:
         return Work(one, Op(base.folder, base.spec.model_copy(update={"name": one.op}), base.reference), settings)

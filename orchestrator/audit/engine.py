@@ -5,6 +5,7 @@ Owns reading files as text and the comment `# audit: ignore RULE reason`. Never 
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import tokenize
@@ -55,6 +56,7 @@ def established(data: bytes, name: str, triton: str, compiled: Sequence[Compiled
     return in_order(shown)[:KEPT]
 
 
+@functools.lru_cache(maxsize=8)  # a run asks twice: of what has passed, and before it is merged
 def audit_bytes(data: bytes, name: str) -> FileAudit:
     """Audit one file's content."""
     return _audited(data, name, installed())

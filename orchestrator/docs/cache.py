@@ -6,6 +6,7 @@ is installed here: for one that judges elsewhere in another version there is non
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -68,6 +69,7 @@ def ready(version: str, folder: Path) -> Guide | None:
     return None
 
 
+@functools.cache  # it stays the same for as long as this process runs, and costs a process that imports Triton
 def installed() -> Guide:
     """The guide of the installed Triton, as a process of the judge's tells it. Raises JudgeError."""
     try:
