@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from orchestrator.convert.dims import evaluated
 from orchestrator.measured import Measured
-from orchestrator.ops import OpSpec
+from orchestrator.ops.spec import OpSpec
 from orchestrator.records import Parameter, Record, Report
 
 INTERPRETER = "cpu"  # as a device: Triton's interpreter
