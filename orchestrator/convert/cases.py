@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orchestrator import arithmetic
 from orchestrator.convert import dims
 from orchestrator.convert.asks import Asks
 from orchestrator.convert.dims import Sizes
@@ -164,7 +165,7 @@ async def _empty(draft: Draft, probe: Asks) -> tuple[tuple[int, ...], ...]:
 
 
 def _results(draft: Draft, sizes: Sizes) -> list[tuple[int, ...]]:
-    return [tuple(dims.evaluated(text, sizes) for text in one.shape) for one in draft.outputs.values()]
+    return [tuple(arithmetic.value(text, sizes) for text in one.shape) for one in draft.outputs.values()]
 
 
 async def _scales(draft: Draft, probe: Asks) -> tuple[float, ...]:

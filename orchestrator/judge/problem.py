@@ -20,6 +20,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from orchestrator import arithmetic
 from orchestrator.judge.decoys import narrowly
 from orchestrator.problems import folder
 from orchestrator.problems.facts import Array, Facts
@@ -221,7 +222,7 @@ def _works(problem: _Problem, arrays: Mapping[str, Array], sizes: Sizes) -> bool
 
 
 def _sizes(shape: Sequence[str], dims: Sizes) -> tuple[int, ...]:
-    return tuple(eval(size, {"__builtins__": {}}, dict(dims)) for size in shape)  # arithmetic of our own
+    return tuple(arithmetic.value(size, dims) for size in shape)
 
 
 def _recovered(dims: Mapping[str, int], inputs: Sequence[Array]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter, model_validator
 
+from orchestrator import arithmetic
 from orchestrator.decide import Thresholds
 from orchestrator.ops.parts import (
     LAYOUTS,
@@ -85,7 +86,7 @@ class OpSpec(Strict):
         sizes = {f"inputs.{name}": (*one.shape, *(one.range or ())) for name, one in self.inputs.items()}
         sizes |= {f"outputs.{name}": one.shape for name, one in self.outputs.items()}
         for name, expressions in sizes.items():
-            used = {word for expression in expressions for word in _words(expression, name)}
+            used = {word for expression in expressions for word in arithmetic.names(expression, name)}
             if unknown := used - known:
                 raise ValueError(f"{name} uses {sorted(unknown)}; dims are {list(self.dims)}")
         told = self.sweep.telling
@@ -186,19 +187,7 @@ class OpSpec(Strict):
     @model_validator(mode="after")
     def _expressions_are_arithmetic(self) -> OpSpec:
         for expression in (self.bench.bytes, self.bench.flops):
-            used = _words(expression, "bench")
+            used = arithmetic.names(expression, "bench")
             if unknown := used - {*self.dims, "itemsize"}:
                 raise ValueError(f"bench: {expression!r} uses {sorted(unknown)}; allowed are the dims and itemsize")
         return self
-
-
-def _words(expression: str | int, where: str) -> set[str]:
-    """The names that arithmetic uses. Raises ValueError for anything else: it is written into files that are run."""
-    allowed = (ast.Expression, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Name, ast.Load, ast.Constant)
-    try:
-        nodes = list(ast.walk(ast.parse(str(expression), mode="eval")))
-    except SyntaxError:
-        raise ValueError(f"{where}: {expression!r} is no arithmetic such as '2 * N'") from None
-    if wrong := [node for node in nodes if not isinstance(node, allowed)]:
-        raise ValueError(f"{where}: {expression!r} is no plain arithmetic: {ast.unparse(wrong[0])}")
-    return {node.id for node in nodes if isinstance(node, ast.Name)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from orchestrator import resources
+from orchestrator import arithmetic, resources
 from orchestrator.problems.facts import Array, Facts
 from orchestrator.problems.source import as_function, forward
 
@@ -105,7 +105,7 @@ def _sweep(facts: Facts, given: list[int]) -> dict[str, Any]:
 
 
 def _most_elements(facts: Facts, arrays: tuple[Array, ...]) -> int:
-    return sum(int(eval(elements(one), {"__builtins__": {}}, dict(facts.dims))) for one in arrays)
+    return sum(arithmetic.value(elements(one), facts.dims) for one in arrays)
 
 
 def tolerances(facts: Facts) -> dict[str, dict[str, float]]:
