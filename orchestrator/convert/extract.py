@@ -11,11 +11,9 @@ import ast
 import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 from orchestrator.errors import UsageError
 
-Definition: TypeAlias = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 _MAX_BYTES = 2_000_000
 EXAMPLES = ("get_inputs", "get_init_inputs")
 
