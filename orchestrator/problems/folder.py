@@ -82,8 +82,7 @@ def _input(one: Array) -> dict[str, Any]:
 
 def _output(one: Array, facts: Facts) -> dict[str, Any]:
     first = next(array.name for array in facts.inputs if array.range is None)
-    floats = one.dtype.startswith(("float", "bfloat"))
-    return {"shape": list(one.shape), **({"dtype_of": first} if floats else {"dtype": one.dtype})}
+    return {"shape": list(one.shape), **({"dtype_of": first} if one.floating else {"dtype": one.dtype})}
 
 
 def _sweep(facts: Facts, given: list[int]) -> dict[str, Any]:
@@ -110,7 +109,7 @@ def _most_elements(facts: Facts, arrays: tuple[Array, ...]) -> int:
 
 def tolerances(facts: Facts) -> dict[str, dict[str, float]]:
     """|got - want| <= atol + rtol * |want|, by dtype."""
-    integers = {one.dtype for one in facts.outputs if not one.dtype.startswith(("float", "bfloat"))}
+    integers = {one.dtype for one in facts.outputs if not one.floating}
     atol = max(1e-6, _HEADROOM * facts.error)
     atol = float(f"{atol:.1e}") if math.isfinite(atol) else 1e-3
     return {
