@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
+from orchestrator import yamlfile
 from orchestrator.errors import UsageError
 from orchestrator.recorder import new_id
 from orchestrator.records import Record, from_json, to_json
@@ -82,12 +82,7 @@ def named(text: str, known: Known, take: Take = itself, where: str = "--ops") ->
 
 def read(file: Path, known: Known, take: Take = itself) -> tuple[Wanted, ...]:
     """Ops from a YAML list of names, or of mappings with `op` and sections of settings. Raises UsageError."""
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--ops-file {file} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"--ops-file {file} is not YAML: {' '.join(str(error).split())}") from error
+    content = yamlfile.read(file, f"--ops-file {file}")
     if not isinstance(content, list):
         raise UsageError(f"--ops-file {file} holds no list, such as '- rmsnorm' or '- {{op: rmsnorm, loop: ...}}'")
     entries = [_entry(one, f"--ops-file {file}, entry {number}") for number, one in enumerate(content, 1)]

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
-from orchestrator import resources
+from orchestrator import resources, yamlfile
 from orchestrator.errors import UsageError
 from orchestrator.ops.parts import Strict
 from orchestrator.ops.spec import OpSpec
@@ -90,20 +89,17 @@ def load(name: str, root: Path) -> Op:
 
 
 def _read_spec(path: Path) -> OpSpec:
+    content = yamlfile.read(path, str(path))
     try:
-        return OpSpec.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        return OpSpec.model_validate(content)
     except ValidationError as error:
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         raise UsageError(f"{path}: {_problem(error.errors()[0])}{more}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
 
 
 def _problem(found: Any) -> str:
     """What is wrong, and at which key; for a key that there is not, the nearest that there is."""
-    where = ".".join(str(part) for part in found["loc"])
+    where = yamlfile.place(found["loc"])
     if found["type"] == "extra_forbidden":
         given = str(found["loc"][-1])  # which may be a key, elsewhere
         known = sorted({name for model in Strict.__subclasses__() for name in model.model_fields} - {given})
