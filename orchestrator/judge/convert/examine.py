@@ -49,7 +49,7 @@ def examine(asked: Asked, given: list[Mapping[str, Any]] | None) -> tuple[Examin
 
     Raises Problem.
     """
-    module = imported(asked.path)
+    module = imported(asked)
     target = subject(module, asked)
     examples = [_made(one, target) for one in given] if given is not None else [_from_file(module, target)]
     built = target.built
@@ -60,7 +60,8 @@ def examine(asked: Asked, given: list[Mapping[str, Any]] | None) -> tuple[Examin
         )
     calls = tuple(_call(target, example) for example in examples)
     names = tuple(inspect.signature(target.call).parameters)
-    return Examined(names, calls, built), Kept(target, examples[0], module)
+    instead = (module.__doc__ or "",) if module.__spec__ is None else ()
+    return Examined(names, calls, built, instead), Kept(target, examples[0], module)
 
 
 def _from_file(module: ModuleType, target: Subject) -> Example:
