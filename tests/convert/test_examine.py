@@ -49,6 +49,12 @@ def test_an_example_that_does_not_fit_is_said_with_the_signature() -> None:
     assert "missing a required argument" in refused("keeps")
 
 
+def test_only_what_the_call_reads_of_its_object_is_an_input() -> None:
+    found, kept = examine(Asked(GIVEN / "refused.py", "Unread"), None)
+    assert found.built is not None and list(found.built.state) == ["read"]
+    assert kept.subject.owner.unread.eq(1).all(), "it is as it was"
+
+
 def test_a_file_that_imports_what_is_not_there_is_run_as_it_was_cut(tmp_path: Path) -> None:
     file = tmp_path / "far.py"
     inputs = "def get_inputs():\n    return [torch.randn(3, 5)]\n"
