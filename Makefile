@@ -19,16 +19,19 @@ test:
 
 # What takes longer; its last output is kept in benchmarks/results/check-all.txt.
 check-all: lint types check-oldest
+	$(PYTHON) -m pip install --quiet -e '.[dev,ray]'
 	$(PYTHON) -m pytest -m "long or not long" 2>&1 | tee benchmarks/results/check-all.txt
 	$(PYTHON) -m orchestrator redteam --device cpu 2>&1 | tee benchmarks/results/redteam-cpu.txt
 	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-cpu.txt
 	$(PYTHON) benchmarks/kill_verdicts.py 2>&1 | tee benchmarks/results/kill-verdicts-cpu.txt
 	$(PYTHON) benchmarks/kill_batches.py 2>&1 | tee benchmarks/results/kill-batches.txt
+	$(PYTHON) benchmarks/scale.py --out benchmarks/results/scale.md
 
 # Kernels of public libraries before the policy and the judge. Only their text is read: installed apart, without what they need.
 foreign:
 	$(PYTHON) -m pip install --quiet --upgrade --no-deps --target build/foreign liger-kernel flag-gems
 	$(PYTHON) benchmarks/foreign_kernels.py --site build/foreign 2>&1 | tee benchmarks/results/foreign-kernels.txt
+	$(PYTHON) benchmarks/audit_libraries.py --site build/foreign 2>&1 | tee benchmarks/results/audit-libraries.md
 
 # Recorded reviews of kernels with known faults: how many claims the judge confirms.
 audit-claims:

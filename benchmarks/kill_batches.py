@@ -43,7 +43,7 @@ sys.path.insert(0, str(ROOT))
 from orchestrator import batch, config, ledger, ops, plan, resources  # noqa: E402
 from orchestrator.agents import Agent, Request  # noqa: E402
 from orchestrator.batch import Agents, Work  # noqa: E402
-from orchestrator.config import AgentSettings  # noqa: E402
+from orchestrator.config import Settings  # noqa: E402
 from orchestrator.errors import UsageError  # noqa: E402
 from orchestrator.executors.pool import Pool, Slot  # noqa: E402
 from orchestrator.ops import Op  # noqa: E402
@@ -118,7 +118,7 @@ class AgentsThatNote(Agents):
         super().__init__(lambda text: None)
         self._log = log
 
-    def of(self, op: Op, settings: AgentSettings) -> Agent:
+    def of(self, op: Op, settings: Settings) -> Agent:
         return Asked(super().of(op, settings), self._log)
 
 
@@ -132,13 +132,15 @@ def carry_out(
         todo = plan.newest(workspaces)
     except UsageError:
         todo = plan.new([plan.Wanted(op.name) for op in scenario.ops])
-    work = [Work(planned, op, settings) for planned, op in zip(todo.ops, scenario.ops, strict=True)]
+    by_name = {op.name: op for op in scenario.ops}
     pool = Pool([Slot(ScriptedJudge(scenario.scripts, log))])
-    index = ledger.Ledger(workspaces)
     progress = Progress(Console(quiet=True), quiet=True)
-    with closing(index):
-        agents = AgentsThatNote(log)
-        return asyncio.run(batch.carry_out(todo, work, agents, pool, workspaces, index, progress, concurrency))
+    with closing(ledger.Ledger(workspaces)) as index:
+        means = batch.Means(
+            *(lambda one: Work(one, by_name[one.op], settings), settings.budget.batch, AgentsThatNote(log), pool),
+            *(workspaces, index, progress),
+        )
+        return asyncio.run(batch.carry_out(todo, means, concurrency))
 
 
 def in_a_process(scenario: Scenario, place: Path, on_step: Callable[[], None] = lambda: None) -> int:

@@ -18,7 +18,7 @@ from orchestrator.config import JudgeSettings
 from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor
 from orchestrator.ops import Op
-from orchestrator.records import Finding, Job, Judging, Reply, Report, Status, from_json
+from orchestrator.records import AuditFinding, Finding, Job, Judging, Reply, Report, Status, from_json
 from orchestrator.text import printable
 from orchestrator.workspace import RunBranch, attempt_folder
 
@@ -94,7 +94,9 @@ async def judge_kernel(
     if findings := (*checked.findings, *([misfit] if misfit else [])):
         return Report.rejected(tuple(_capped(finding) for finding in findings), notes)
     report = await run_kernel(kernel, op, export, executor, settings, folder)
-    found = audit.established(kernel, spec.kernel_name, report.compiled) if report.passed else ()
+    found: tuple[AuditFinding, ...] = ()
+    if report.passed:
+        found = audit.established(kernel, spec.kernel_name, report.versions.get("triton", ""), report.compiled)
     every = tuple(dict.fromkeys((*notes, *report.notes)))  # of a remembered verdict they are there
     return replace(report, notes=every, audit=found)
 

@@ -7,17 +7,17 @@ for a judge the pool's, waiting for a provider the agents'. Only a configuration
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import accounts, ledger, opcheck, outcome, plan, tracking
+from orchestrator import accounts, opcheck, outcome, plan, tracing, tracking
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
 from orchestrator.agents.given import Nobody
 from orchestrator.agents.recorded import INDEX, RepliesExhausted
 from orchestrator.asking import Asking, Purse, begins_with
-from orchestrator.config import AgentSettings, Settings
+from orchestrator.config import AgentSettings, Budget, Settings
 from orchestrator.errors import AgentUnusable, OrchestratorError, UsageError
 from orchestrator.executors.pool import Pool
 from orchestrator.executors.remembering import remembering
@@ -29,7 +29,7 @@ from orchestrator.outcome import Outcome
 from orchestrator.plan import Plan, Planned
 from orchestrator.progress import Progress, Showing
 from orchestrator.recorder import RUN
-from orchestrator.records import Decision, Run, Usage, from_json
+from orchestrator.records import Usage
 from orchestrator.watch import Several
 from orchestrator.workspace import Workspace
 
@@ -84,74 +84,84 @@ def _key(settings: Settings) -> tuple[AgentSettings, bool]:
     return settings.agent, settings.judge.require_sandbox
 
 
-def check(work: Sequence[Work], agents: Agents, workspaces: Path) -> None:
+def check(work: Iterable[Work], shared: Settings, agents: Agents, workspaces: Path) -> None:
     """Whatever would stop the batch later, before anything is written. Raises OrchestratorError."""
-    shared = work[0].settings
     for one in work:
         settings, name = one.settings, one.planned.op
-        if settings.judge.device != shared.judge.device or settings.budget.batch != shared.budget.batch:
-            raise UsageError(f"{name}: judge.device and budget.batch are the batch's; an op cannot have its own")
+        where = [(one.judge.executor, one.judge.device, one.budget.batch) for one in (settings, shared)]
+        if where[0] != where[1]:
+            raise UsageError(f"{name}: judge.executor, judge.device and budget.batch are the batch's, not an op's")
         priced = settings.agent.name == "recorded" or settings.agent.prices is not None
         if not priced and (settings.budget.op.usd or settings.budget.batch.usd):
             raise UsageError(f"{name}: a budget in usd needs a table of prices: -c agent.prices=FILE")
         agents.prepare(settings)
         begins_with(settings.loop.given, Nobody(), one.op)
+        tracing.watchers()
         if settings.mlflow.log:
             tracking.require()
-    for one in work:
-        if (workspaces / f"{one.op.name}.git").exists():
-            Workspace.open(workspaces, one.op.name)
+        if (workspaces / f"{name}.git").exists():
+            Workspace.open(workspaces, name)
 
 
-async def carry_out(
-    todo: Plan,
-    work: Sequence[Work],
-    agents: Agents,
-    pool: Pool,
-    workspaces: Path,
-    index: Ledger,
-    progress: Progress,
-    concurrency: int,
-) -> tuple[Outcome, ...]:
-    """Begin a plan, or go on with it, to its end. Its plan is kept before anything is done, and nobody else does it."""
-    plan.keep(todo, workspaces)
-    with plan.held(todo, workspaces):
-        journal = Journal(todo.folder(workspaces) / plan.LOG, batch=todo.id)
-        return await Batch(work, agents, pool, workspaces, index, progress, journal).run(concurrency)
+def estimated(work: Iterable[Work], index: Ledger) -> Iterable[str]:
+    """What is likely to be spent, before anything is; replayed replies cost nothing."""
+    paid = [one for one in work if one.settings.agent.name != "recorded"]
+    return accounts.estimated([accounts.estimate(index, one.op, one.settings) for one in paid])
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a batch works with. `work_of` makes ready what an op needs, when its turn comes."""
+
+    work_of: Callable[[Planned], Work]
+    budget: Budget  # of the whole batch
+    agents: Agents
+    pool: Pool
+    workspaces: Path
+    index: Ledger
+    progress: Progress
+
+
+async def carry_out(todo: Plan, means: Means, concurrency: int, likely: Iterable[str] = ()) -> tuple[Outcome, ...]:
+    """Begin a plan, or go on with it, to its end. Its plan is kept before anything is done, and nobody else does it.
+
+    `likely` is what it is estimated to cost, in sentences, which are said and logged.
+    """
+    plan.keep(todo, means.workspaces)
+    with plan.held(todo, means.workspaces):
+        journal = Journal(todo.folder(means.workspaces) / plan.LOG, batch=todo.id)
+        for sentence in likely:
+            means.progress.say(sentence)
+            journal.event("estimated", text=sentence)
+        return await Batch(todo, means, journal).run(concurrency)
 
 
 class Batch:
-    """One plan being carried out."""
+    """One plan being carried out. Of an op that is over it keeps the outcome alone."""
 
-    def __init__(
-        self,
-        work: Sequence[Work],
-        agents: Agents,
-        pool: Pool,
-        workspaces: Path,
-        index: Ledger,
-        progress: Progress,
-        journal: Journal,
-    ) -> None:
-        self._work = tuple(work)
-        self._agents = agents
-        self._pool = pool
-        self._workspaces = workspaces
-        self._ledger = index
-        self._progress = progress
+    def __init__(self, todo: Plan, means: Means, journal: Journal) -> None:
+        self._ops = todo.ops
+        self._work_of = means.work_of
+        self._agents = means.agents
+        self._pool = means.pool
+        self._workspaces = means.workspaces
+        self._ledger = means.index
+        self._progress = means.progress
         self._journal = journal
-        self._purse = Purse("batch", work[0].settings.budget.batch)
+        self._purse = Purse("batch", means.budget)
 
     async def run(self, concurrency: int) -> tuple[Outcome, ...]:
         """Every op, `concurrency` of them at once; their outcomes in the plan's order.
 
         Raises AgentUnusable at once when the configuration can answer no op, and what is no failure of one op.
         """
-        self._journal.event("batch_started", ops=len(self._work), concurrency=concurrency)
-        self._progress.begin(len(self._work), lambda: self._purse.usd, lambda: self._pool.waiting)
-        outcomes = {one.planned.op: self._earlier(one) for one in self._work}
-        self._estimate([one for one in self._work if outcomes[one.planned.op] is None])
-        todo = iter([one for one in self._work if outcomes[one.planned.op] is None])
+        self._journal.event("batch_started", ops=len(self._ops), concurrency=concurrency)
+        self._progress.begin(len(self._ops), lambda: self._purse.usd, lambda: self._pool.waiting)
+        found = outcome.earlier(self._ledger, self._ops, self._workspaces)
+        for one in found.values():
+            self._count(one)
+        outcomes = {one.op: found.get(one.op) for one in self._ops}
+        todo = iter([one for one in self._ops if one.op not in found])
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
@@ -162,27 +172,19 @@ class Batch:
         self._journal.event("batch_ended", exit_code=outcome.exit_code(ended))
         return ended
 
-    def _estimate(self, todo: Sequence[Work]) -> None:
-        """What is likely to be spent, before anything is; replayed replies cost nothing."""
-        paid = [one for one in todo if one.settings.agent.name != "recorded"]
-        for sentence in accounts.estimated([accounts.estimate(self._ledger, one.op, one.settings) for one in paid]):
-            self._progress.say(sentence)
-            self._journal.event("estimated", text=sentence)
-
-    async def _take(self, todo: Iterator[Work], outcomes: dict[str, Outcome | None]) -> None:
+    async def _take(self, todo: Iterator[Planned], outcomes: dict[str, Outcome | None]) -> None:
         """One op after the other, as long as there are any."""
-        for work in todo:
-            ended = await self._one(work)
+        for planned in todo:
+            ended = await self._one(planned)
             outcomes[ended.op] = ended
             self._progress.ended(ended, earlier=False)
             self._journal.event("op_ended", op=ended.op, run=ended.run, decision=ended.decision, reason=ended.reason)
 
-    async def _one(self, work: Work) -> Outcome:
+    async def _one(self, planned: Planned) -> Outcome:
         """The one boundary at which the failure of an op is kept from the others."""
-        op, run = work.planned.op, work.planned.run
         unanswered = False
         try:
-            await self._run(work)
+            await self._run(self._work_of(planned))
         except AgentUnusable:
             raise
         except RepliesExhausted as exhausted:
@@ -191,10 +193,8 @@ class Batch:
         except OrchestratorError as failed:
             error = failed
         else:
-            found = outcome.of_decided(self._ledger, op, run)
-            assert found is not None
-            return found
-        return outcome.of_error(self._ledger, op, run, error, unanswered=unanswered)
+            return outcome.decided(self._ledger, [planned])[planned.op]
+        return outcome.of_error(self._ledger, planned, error, unanswered=unanswered)
 
     async def _run(self, work: Work) -> None:
         op, settings, run = work.op, work.settings, work.planned.run
@@ -207,27 +207,12 @@ class Batch:
         watches = (Entering(self._ledger), Noting(self._journal, op.name, run), Showing(self._progress, op.name))
         judges = remembering(self._pool, op, settings, self._workspaces)
         with tracking.following(settings.mlflow, self._progress.say) as more:
-            await run_op(op, asking, judges, settings, self._workspaces, Several(*watches, *more), run)
+            watch = Several(*watches, *more, *tracing.watchers())
+            await run_op(op, asking, judges, settings, self._workspaces, watch, run)
 
-    def _earlier(self, work: Work) -> Outcome | None:
-        """The outcome of an op that was over before this process began; what it cost counts."""
-        op, run = work.planned.op, work.planned.run
-        record = self._workspaces / "runs" / run / RUN
-        if not record.is_file():
-            return None
-        found = outcome.of_decided(self._ledger, op, run)
-        if found is None and self._is_over(from_json(Run, record.read_bytes())):
-            ledger.refresh(self._ledger, record.parent)  # killed between the record and its row
-            found = outcome.of_decided(self._ledger, op, run)
-        if found is not None:
-            self._purse.rounds += found.rounds
-            self._purse.count(Usage(0.0, found.tokens, 0 if found.tokens is not None else None, cost_usd=found.usd))
-            self._progress.ended(found, earlier=True)
-        return found
-
-    def _is_over(self, run: Run) -> bool:
-        if run.verdict is None or run.error:
-            return False
-        if run.verdict.decision is not Decision.MERGE:
-            return True
-        return bool(Workspace.open(self._workspaces, run.op).open_run(run.id).merge_commit())
+    def _count(self, earlier: Outcome) -> None:
+        """What an op cost that was over before this process began."""
+        self._purse.rounds += earlier.rounds
+        tokens = 0 if earlier.tokens is not None else None
+        self._purse.count(Usage(0.0, earlier.tokens, tokens, cost_usd=earlier.usd))
+        self._progress.ended(earlier, earlier=True)

@@ -93,6 +93,9 @@ class AgentSettings(_Section):
 class JudgeSettings(_Section):
     """Where and how strictly attempts are judged."""
 
+    executor: Literal["local", "ray"] = "local"
+    ray_address: str | None = None
+    ray_gpu: str | None = None
     device: Literal["auto", "gpu", "cpu"] = "auto"
     quick: bool | None = None
     require_sandbox: bool = False

@@ -55,8 +55,8 @@ def sweep(swept: Swept | None) -> str:
 
 
 def _rendered(template: str, **facts: object) -> str:
-    environment = resources.environment(resources.templates())
-    environment.filters.update(interval=_interval, gpu=_gpu, known=_known, widths=_widths)
+    folder = resources.templates()
+    environment = resources.environment(folder, interval=_interval, gpu=_gpu, known=_known, widths=_widths)
     return environment.get_template(template).render(**facts)
 
 

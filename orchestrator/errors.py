@@ -10,6 +10,7 @@ What a *candidate* does wrong is data (a `records.Status`), never one of these. 
         ├── AgentError           a model or its provider did not answer
         ├── WorkspaceError       git or the file system refused
         └── JudgeError           the judge died, spoke out of turn, or lacks what was required
+            └── JudgeLost        the machine that it ran on is gone; another one may judge the same job
 
 Imports nothing of ours.
 """
@@ -53,3 +54,7 @@ class WorkspaceError(InfrastructureError):
 
 class JudgeError(InfrastructureError):
     """The judge could not give a verdict, and the reason is not the candidate's."""
+
+
+class JudgeLost(JudgeError):
+    """The machine on which a judge ran is gone; its job is as it was."""

@@ -28,7 +28,7 @@ class Journal:
         """`of` names what is logged: a batch or a night, by its id."""
         self._file = file
         self._of = of
-        self._secrets = _secrets()
+        self._secrets = known_secrets()
 
     def event(self, event: str, **facts: object) -> None:
         """One line."""
@@ -87,7 +87,7 @@ def redacted(text: str, known: tuple[str, ...]) -> str:
     return _LOOKS_LIKE_A_KEY.sub("[secret]", text)
 
 
-def _secrets() -> tuple[str, ...]:
+def known_secrets() -> tuple[str, ...]:
     """The keys that this process may send to a provider, and the address of a webhook."""
     keys = (AnthropicKeys().api_key, OpenAIKeys().api_key, WebhookKey().webhook_url)
     return tuple(key.get_secret_value() for key in keys if key is not None and key.get_secret_value())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -106,14 +106,16 @@ class Ledger:
         with _sqlite_errors(self.path):
             self._base.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
 
-    def rows(self, table: str, run: str | None = None) -> list[Row]:
-        """All rows, or those of a run, in the order of their keys."""
+    def rows(self, table: str, runs: str | Collection[str] | None = None) -> list[Row]:
+        """All rows, or those of a run or of several, in the order of their keys."""
         assert table in TABLES
-        where, values = ("WHERE run = ?", (run,)) if run is not None else ("", ())
+        where = "" if runs is None else "WHERE run IN (SELECT value FROM json_each(?))"
+        names = [runs] if isinstance(runs, str) else list(runs or ())
+        values = () if runs is None else (json.dumps(names),)
         with _sqlite_errors(self.path):
             found = self._base.execute(f"SELECT * FROM {table} {where} ORDER BY 1, 2", values)
-            names = [column[0] for column in found.description]
-            return [dict(zip(names, values, strict=True)) for values in found]
+            columns = [column[0] for column in found.description]
+            return [dict(zip(columns, values, strict=True)) for values in found]
 
     def newest(self) -> dict[str, Newest]:
         """The newest run of each op."""

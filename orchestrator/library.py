@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from orchestrator import accounts, bench, catalogue, config, finish, gpu, loop, opcheck, tracking, verifying
+from orchestrator import accounts, bench, catalogue, config, finish, gpu, loop, opcheck, tracing, tracking, verifying
 from orchestrator.agents.choose import choose
 from orchestrator.asking import Asking, Purse, begins_with
 from orchestrator.bench import Benched
 from orchestrator.config import Settings
 from orchestrator.errors import UsageError
-from orchestrator.executors.local import opened
+from orchestrator.executors import pool
 from orchestrator.executors.remembering import remembering
 from orchestrator.ledger import Ledger, entered
 from orchestrator.ops import Op
@@ -80,7 +80,7 @@ def run_op(
         )
         asking = begins_with(given, Asking(agent, (Purse("op", resolved.budget.op),)), wanted)
         say(why)
-        async with opened(resolved.judge.device, place / "judge.log") as executor:
+        async with pool.one(resolved.judge, place / "judge.log") as executor:
             say(await opcheck.require(wanted, executor, resolved.judge))
             if agent.name not in _UNPAID:
                 _estimate(wanted, resolved, place, say)
@@ -117,7 +117,7 @@ def verify(
     read = [file if isinstance(file, KernelFile) else verifying.read([str(file)])[0] for file in files]
 
     async def work(log: Path) -> tuple[Verified, ...]:
-        async with opened(resolved.judge.device, log) as executor:
+        async with pool.one(resolved.judge, log) as executor:
             told = watch or _SilentJudging()
             return await verifying.verify(read, wanted, executor, resolved.judge, told, scripts)
 
@@ -145,7 +145,7 @@ def measure(
     read = file if isinstance(file, KernelFile) else verifying.read([str(file)])[0]
 
     async def work(folder: Path, log: Path) -> Benched:
-        async with opened(resolved.judge.device, log) as executor:
+        async with pool.one(resolved.judge, log) as executor:
             told = watch or _SilentJudging()
             return await bench.bench(read, wanted, executor, resolved, told, folder, dtypes)
 
@@ -169,7 +169,7 @@ def measure_run(
     ended = finish.find(run, place, catalogue.opened(ops_dir).load)
 
     async def work() -> Run:
-        async with opened(resolved.judge.device, place / "judge.log") as executor:
+        async with pool.one(resolved.judge, place / "judge.log") as executor:
             with _told(resolved, place, watch, say) as told:
                 return await finish.measure(ended, executor, resolved, told)
 
@@ -178,10 +178,10 @@ def measure_run(
 
 @contextmanager
 def _told(settings: Settings, workspaces: Path, watch: Watch | None, say: Callable[[str], None]) -> Iterator[Watch]:
-    """The watcher, and beside it what enters the run into the ledger and, where settings say so, into MLflow."""
+    """The watcher, and beside it what enters the run into the ledger and, where it is asked for, sends it elsewhere."""
     with (
         tracking.following(settings.mlflow, say) as more,
-        entered(workspaces, Several(watch or Silent(), *more)) as told,
+        entered(workspaces, Several(watch or Silent(), *more, *tracing.watchers())) as told,
     ):
         yield told
 
@@ -198,7 +198,7 @@ def _settings(given: SomeSettings) -> Settings:
 
 def require_gpu(settings: Settings) -> None:
     """Before anything is started: to measure is to need a GPU. Raises UsageError where there is none to be used."""
-    if settings.judge.device == "cpu" or not gpu.present():
+    if settings.judge.device == "cpu" or (settings.judge.executor == "local" and not gpu.present()):
         raise UsageError(finish.NOTHING_TO_MEASURE_ON)
 
 

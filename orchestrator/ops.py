@@ -426,9 +426,8 @@ def unknown(name: str, known: Sequence[str], where: str) -> UsageError:
 def load(name: str, root: Path) -> Op:
     """The op `name` below `root`. Raises UsageError when it is not there or its folder is wrong."""
     folder = root / name
-    known = names(root)
-    if name not in known:
-        raise unknown(name, known, str(root))
+    if not (folder / "op.yaml").is_file() or "/" in name:
+        raise unknown(name, names(root), str(root))
     spec = _read_spec(folder / "op.yaml")
     if spec.name != name:
         raise UsageError(f"{folder / 'op.yaml'}: name is {spec.name!r}, but the folder is {name!r}; they must agree")

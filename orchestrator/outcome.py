@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from orchestrator import ledger as ledgers
 from orchestrator.errors import BudgetSpent, InfrastructureError, OrchestratorError
 from orchestrator.ledger import Ledger, Row
-from orchestrator.records import Decision, Record, Status
+from orchestrator.plan import Planned
+from orchestrator.recorder import RUN
+from orchestrator.records import Decision, Record, Run, Status, from_json
+from orchestrator.workspace import Workspace
 
 UNDONE, REFUSED, FAILED = "UNDONE", "REFUSED", "FAILED"  # beside the decisions
 _FASTER = (0.5, 1.0, 1.5, 2.0)
@@ -68,43 +73,80 @@ def fast(outcomes: Sequence[Outcome]) -> str:
     return f"{said} of {len(outcomes)} ops" + (f"; {unmeasured} correct, not measured" if unmeasured else "")
 
 
-def of_decided(ledger: Ledger, op: str, run: str) -> Outcome | None:
-    """That of a run that is over, by the ledger; None where it is not, or the ledger does not know.
+def decided(ledger: Ledger, planned: Sequence[Planned]) -> dict[str, Outcome]:
+    """By op, the outcomes of those whose run is over, by the ledger.
 
     The ledger's rows follow the record on disk, so a run that is over there is over. A kernel that is to be merged and
     is not yet has no outcome.
     """
-    decisions, runs = ledger.rows("decisions", run), ledger.rows("runs", run)
-    if not decisions or not runs or runs[0]["error"]:
-        return None
-    decision = decisions[0]
-    if decision["decision"] == Decision.MERGE and not decision["merge_commit"]:
-        return None
-    return _with_costs(ledger, Outcome(op, run, str(decision["decision"]), str(decision["reason"])))
+    ops = {one.run: one.op for one in planned}
+    failed = {row["run"] for row in ledger.rows("runs", ops) if row["error"]}
+    found = [
+        Outcome(ops[str(row["run"])], str(row["run"]), str(row["decision"]), str(row["reason"]))
+        for row in ledger.rows("decisions", ops)
+        if row["run"] not in failed and (row["decision"] != Decision.MERGE or row["merge_commit"])
+    ]
+    return {one.op: one for one in _with_costs(ledger, found)}
 
 
-def of_error(ledger: Ledger, op: str, run: str, error: OrchestratorError, *, unanswered: bool) -> Outcome:
+def earlier(ledger: Ledger, planned: Sequence[Planned], workspaces: Path) -> dict[str, Outcome]:
+    """By op, the outcomes of those that were over before this process began; their cost counts."""
+    runs = workspaces / "runs"
+    begun = [one for one in planned if (runs / one.run / RUN).is_file()]
+    found = decided(ledger, begun)
+    for one in begun:
+        if one.op not in found and _is_over(runs / one.run / RUN, workspaces):
+            ledgers.refresh(ledger, runs / one.run)  # killed between the record and its row
+            found |= decided(ledger, [one])
+    return found
+
+
+def _is_over(record: Path, workspaces: Path) -> bool:
+    run = from_json(Run, record.read_bytes())
+    if run.verdict is None or run.error:
+        return False
+    if run.verdict.decision is not Decision.MERGE:
+        return True
+    return bool(Workspace.open(workspaces, run.op).open_run(run.id).merge_commit())
+
+
+def of_error(ledger: Ledger, planned: Planned, error: OrchestratorError, *, unanswered: bool) -> Outcome:
     """That of an op that ended without a decision."""
     undone = unanswered or isinstance(error, BudgetSpent)
     kind = UNDONE if undone else FAILED if isinstance(error, InfrastructureError) else REFUSED
-    return _with_costs(ledger, Outcome(op, run, kind, str(error)))
+    return _with_costs(ledger, [Outcome(planned.op, planned.run, kind, str(error))])[0]
 
 
-def _with_costs(ledger: Ledger, outcome: Outcome) -> Outcome:
-    calls = [row for row in ledger.rows("model_calls", outcome.run) if row["answered"]]
-    made = [row for row in calls if row["requests"]]
-    runs = ledger.rows("runs", outcome.run)
-    return Outcome(
-        outcome.op,
-        outcome.run,
-        outcome.decision,
-        outcome.reason,
-        rounds=sum(bool(row["round"]) for row in calls),  # round 0 asks nobody
+def _with_costs(ledger: Ledger, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """With what the ledger knows of their runs. A question a table, however many runs there are."""
+    runs = [one.run for one in outcomes]
+    tables = {name: _by_run(ledger, name, runs) for name in ("model_calls", "verdicts", "decisions", "runs")}
+    return [
+        _with_cost(one, *(tables[name].get(one.run, []) for name in ("model_calls", "verdicts", "decisions", "runs")))
+        for one in outcomes
+    ]
+
+
+def _by_run(ledger: Ledger, table: str, runs: Sequence[str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in ledger.rows(table, runs):
+        found.setdefault(str(row["run"]), []).append(row)
+    return found
+
+
+def _with_cost(
+    outcome: Outcome, calls: Sequence[Row], verdicts: Sequence[Row], decisions: Sequence[Row], runs: Sequence[Row]
+) -> Outcome:
+    answered = [row for row in calls if row["answered"]]
+    made = [row for row in answered if row["requests"]]
+    return replace(
+        outcome,
+        rounds=sum(bool(row["round"]) for row in answered),  # round 0 asks nobody
         tokens=_tokens(made),
         usd=_sum([row["cost_usd"] for row in made]),
         seconds=_number(runs[0]["seconds"]) if runs else 0.0,
-        passed=any(row["status"] == Status.PASSED for row in ledger.rows("verdicts", outcome.run)),
-        speedup=_speedup(ledger.rows("decisions", outcome.run)),
+        passed=any(row["status"] == Status.PASSED for row in verdicts),
+        speedup=_speedup(decisions),
     )
 
 

@@ -173,11 +173,8 @@ def _telling(failed: list[CaseResult]) -> list[CaseResult]:
 
 
 def _render(template: str, **facts: object) -> str:
-    environment = resources.environment(resources.shipped("prompts"))
-    environment.filters["number"] = _number
-    environment.filters["quoted"] = _quoted
-    environment.filters["quotient"] = _quotient
-    environment.filters["fenced"] = _fenced
+    folder = resources.shipped("prompts")
+    environment = resources.environment(folder, number=_number, quoted=_quoted, quotient=_quotient, fenced=_fenced)
     return environment.get_template(template).render(**facts)
 
 

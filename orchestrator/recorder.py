@@ -276,7 +276,8 @@ class Recorder:
         passed = [attempt.number for attempt in self.run.attempts if attempt.report.passed]
         if not (number := self.run.best or next(reversed(passed), None)):
             return ""
-        found = audit.established(self.kernel_of(number), self._op.spec.kernel_name)
+        triton = self.run.attempts[number - 1].report.versions.get("triton", "")
+        found = audit.established(self.kernel_of(number), self._op.spec.kernel_name, triton)
         grave = [f"{one.rule} in line {one.line}" for one in found if one.severity is Severity.HIGH]
         return f"of attempt {number} the audit establishes {', '.join(grave)}" if grave else ""
 

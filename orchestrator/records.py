@@ -499,10 +499,15 @@ class Run(Record):
         return 0 if self.verdict.decision in (Decision.MERGE, Decision.UNMEASURED) else 1
 
 
+_adapters: dict[Any, TypeAdapter[Any]] = {}
+
+
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter  # not at import: `--help` does not need it
 
-    return TypeAdapter(kind)
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)  # making one takes milliseconds
+    return _adapters[kind]
 
 
 def to_json(record: Any, *, indent: int | None = 2) -> str:

@@ -35,8 +35,7 @@ def script(op: Op, kernel: bytes, report: Report) -> str | None:
         return None
     failed = smallest(report)
     files = {name: data.decode() for name, data in op.workspace_files().items()}
-    environment = resources.environment(resources.templates())
-    environment.filters.update(python=repr, literal=_literal)
+    environment = resources.environment(resources.templates(), python=repr, literal=_literal)
     return environment.get_template("repro.py.j2").render(
         function=op.spec.function,
         reference_function=op.spec.reference,

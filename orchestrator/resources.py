@@ -5,6 +5,8 @@ Also the one way in which templates are rendered.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -25,11 +27,17 @@ def templates() -> Path:
     return _PACKAGE / "templates"
 
 
-def environment(folder: Path, *, html: bool = False) -> Environment:
+def environment(folder: Path, *, html: bool = False, **filters: Callable[..., object]) -> Environment:
     """How all our templates are rendered: an undefined name is an error, and blocks leave no blank lines.
 
-    Text from outside goes through one of the filters plain, code and cell; in HTML everything is escaped.
+    Text from outside goes through one of the filters plain, code and cell, further ones by name; in HTML everything is
+    escaped. What was asked for before is the same one, with its templates compiled.
     """
+    return _environment(folder, html, tuple(filters.items()))
+
+
+@functools.cache
+def _environment(folder: Path, html: bool, filters: tuple[tuple[str, Callable[..., object]], ...]) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=html,
@@ -39,4 +47,5 @@ def environment(folder: Path, *, html: bool = False) -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(plain=text.printable, code=text.code, cell=text.cell)
+    environment.filters.update(filters)
     return environment

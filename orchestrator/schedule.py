@@ -139,8 +139,8 @@ print the units with --systemd"
 
 
 def _rendered(template: str, **facts: object) -> str:
-    environment = resources.environment(resources.templates() / "schedule")
-    environment.filters.update(quoted=_quoted, path=_path, unit=_escaped)
+    folder = resources.templates() / "schedule"
+    environment = resources.environment(folder, quoted=_quoted, path=_path, unit=_escaped)
     return environment.get_template(template).render(**facts)
 
 

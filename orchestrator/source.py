@@ -8,6 +8,7 @@ file may say, and never imports or runs it.
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -119,6 +120,7 @@ class Source:
         return _finding(self.filename, self.lines, status, line, message, advice)
 
 
+@functools.lru_cache(maxsize=4)  # policy and signature ask for the same file
 def read(data: bytes, filename: str) -> Source | Finding:
     """The facts of a file, or the one reason why it has none. Raises nothing for bad input."""
     problem = _bytes_problem(data, filename)

@@ -1,9 +1,9 @@
 """One op's history: a bare git repository that no candidate and no agent can reach.
 
 Owns `<root>/<op>.git`: `main` with the baseline files and, once there is one, the champion and its DECISION.md; a
-branch `run/<id>` a run; a commit an attempt, rejected ones too. Written through git's plumbing (blob, tree, commit,
-ref), without work tree, index, filters or hooks, and without the person's own git configuration or environment. Refs
-move only under the op's lock and only from the value that was read, so runs side by side are safe.
+branch `run/<id>` a run; a commit an attempt, rejected ones too. Written as objects (`objects`) and refs, without work
+tree, index, filters or hooks, and without the person's own git configuration or environment (`git`). Refs move only
+under the op's lock and only from the value that was read, so runs side by side are safe.
 
 Does not judge what it stores, and keeps nothing that is not history (prompts, replies, reports: the run folder).
 Every refusal of git or the file system becomes a WorkspaceError here.
@@ -11,7 +11,6 @@ Every refusal of git or the file system becomes a WorkspaceError here.
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,9 @@ from types import MappingProxyType
 
 from filelock import FileLock, Timeout
 
+from orchestrator import git
 from orchestrator.errors import WorkspaceError
+from orchestrator.objects import Objects
 from orchestrator.text import printable
 from orchestrator.tree import lay_out, os_errors, remove_tree
 
@@ -31,18 +32,13 @@ DECISION = "DECISION.md"  # beside the champion on main, and beside the best ker
 LOCK_SECONDS = 120  # commits take milliseconds; longer means a stuck process
 
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*")
+_BRANCH = re.compile(rf"main|run/{_NAME.pattern}")
+_COMMIT = re.compile(rb"[0-9a-f]{40}")
 _NOTHING = "0" * 40  # the old value of a ref that must not exist yet
 _MARK = "orchestrator.op"  # in the repository's own config: it is ours, and for this op
 _FILES = "Baseline-Files"  # trailer of a baseline commit: which names are the baseline
 _RUN = "Run"  # trailer of a merge: the run whose kernel it brought
 _DEMOTED = "Demoted"  # trailer of a demotion: the commit that had brought the champion
-_SETTINGS = {
-    "core.hooksPath": "/dev/null",
-    "core.autocrlf": "false",
-    "commit.gpgSign": "false",
-    "gc.auto": "0",
-    "i18n.commitEncoding": "utf-8",
-}
 
 
 @contextmanager
@@ -65,6 +61,15 @@ class Champion:
     name: str
     kernel: bytes
     run: str  # '' where it was put there by hand
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A commit of a line of them."""
+
+    commit: str
+    parents: tuple[str, ...]
+    files: tuple[str, ...]  # the baseline's names, of a baseline commit
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ class Workspace:
         for name in files:
             _check_name(name, "file")
         _check_name(run_id, "run")
-        entries = {name: self._blob(data) for name, data in files.items()}
+        entries = {name: self._objects.blob(data) for name, data in files.items()}
         with self.locked():
             if self.tip(f"run/{run_id}"):
                 raise WorkspaceError(f"there is already a run {run_id} in {self.path}; choose another run id")
@@ -137,7 +142,7 @@ class Workspace:
     def read_at(self, name: str, commit: str) -> bytes | None:
         """A file as it was at a commit, or None."""
         blob = self._entries(commit).get(name)
-        return self._git("cat-file", "blob", blob) if blob else None
+        return self._objects.read(blob) if blob else None
 
     def champion(self, kernel_name: str) -> Champion | None:
         """The kernel on main, or None."""
@@ -186,6 +191,8 @@ class Workspace:
     def tip(self, branch: str) -> str:
         """The commit a branch stands at, '' if there is no such branch."""
         ref = f"refs/heads/{branch}"
+        if _BRANCH.fullmatch(branch) and ".." not in branch and (commit := self._own_file(ref)) is not None:
+            return commit
         lines = self._git("for-each-ref", "--format=%(objectname) %(refname)", ref).decode().splitlines()
         return next((line.split()[0] for line in lines if line.split()[1] == ref), "")
 
@@ -210,8 +217,10 @@ class Workspace:
         """A marked empty repository, complete before it has its name: a crash leaves nothing half made."""
         with os_errors(f"make {self.path}"):
             new = Path(tempfile.mkdtemp(prefix=f".{self.op}-", dir=self.root))
-            _git(new, "init", "--quiet", "--bare", "--initial-branch=main", "--object-format=sha1", "--template=")
-            _git(new, "config", "--file", str(new / "config"), _MARK, self.op)
+            git.git(new, "init", "--quiet", "--bare", "--initial-branch=main", "--object-format=sha1", "--template=")
+            section, _, name = _MARK.partition(".")
+            with (new / "config").open("a", encoding="utf-8") as config:
+                config.write(f"[{section}]\n\t{name} = {self.op}\n")
             new.chmod(0o755)
             new.rename(self.path)
 
@@ -245,33 +254,43 @@ class Workspace:
 
     def _last_baseline(self, commit: str) -> tuple[str, tuple[str, ...]]:
         """The newest baseline commit at or before one, and its baseline's names; '' and () if there is none."""
-        layout = f"--format=%H %(trailers:key={_FILES},valueonly,separator=%x20)"
-        for line in self._git("log", "--first-parent", layout, commit, "--").decode().splitlines():
-            found, *names = line.split()
-            if names:
-                return found, tuple(names)
-        return "", ()
+        return next(((step.commit, step.files) for step in self._line(commit) if step.files), ("", ()))
 
-    def _git(self, *args: str, stdin: bytes = b"") -> bytes:
-        return _git(self.path, *args, stdin=stdin)
+    def _line(self, commit: str) -> list[_Step]:
+        """How main, or a run's branch, came to a commit: the newest step first."""
+        layout = f"--format=%H|%P|%(trailers:key={_FILES},valueonly,separator=%x20)"
+        lines = self._git("log", "--first-parent", layout, commit, "--").decode().splitlines()
+        return [
+            _Step(found, tuple(parents.split()), tuple(names.split()))
+            for found, parents, names in (line.split("|", 2) for line in lines)
+        ]
 
-    def _blob(self, data: bytes) -> str:
-        return self._git("hash-object", "-w", "--no-filters", "--stdin", stdin=data).decode().strip()
+    def _git(self, *args: str) -> bytes:
+        return git.git(self.path, *args)
+
+    def _own_file(self, ref: str) -> str | None:
+        """What the file of a ref says, '' where there is none; None where git must be asked: it has packed its refs."""
+        with os_errors(f"read {self.path / ref}"):
+            try:
+                text = (self.path / ref).read_bytes().strip()
+            except (FileNotFoundError, NotADirectoryError):
+                elsewhere = (self.path / "packed-refs").exists() or (self.path / "reftable").exists()
+                return None if elsewhere else ""
+        return text.decode() if _COMMIT.fullmatch(text) else None
+
+    @property
+    def _objects(self) -> Objects:
+        return Objects(self.path, self._git)
 
     def _entries(self, commit: str) -> dict[str, str]:
-        """Blob by name of a commit's tree, which is flat."""
-        lines = self._git("ls-tree", "-z", commit).decode().split("\0")[:-1]
-        return {line.split("\t", 1)[1]: line.split()[2] for line in lines}
+        return self._objects.entries(commit)
 
     def _read_all(self, commit: str, names: tuple[str, ...]) -> dict[str, bytes]:
         entries = self._entries(commit)
-        return {name: self._git("cat-file", "blob", entries[name]) for name in names}
+        return {name: self._objects.read(entries[name]) for name in names}
 
     def _commit(self, entries: Mapping[str, str], message: str, *parents: str) -> str:
-        lines = "".join(f"100644 blob {blob}\t{name}\0" for name, blob in sorted(entries.items()))
-        tree = self._git("mktree", "-z", stdin=lines.encode()).decode().strip()
-        options = [word for parent in parents for word in ("-p", parent)]
-        return self._git("commit-tree", *options, "-F", "-", tree, stdin=message.encode()).decode().strip()
+        return self._objects.commit(self._objects.tree(entries), parents, f"{git.NAME} <{git.EMAIL}>", message)
 
     def _move(self, branch: str, to: str, old: str) -> None:
         self._git("update-ref", "--no-deref", f"refs/heads/{branch}", to, old)
@@ -288,15 +307,16 @@ class RunBranch:
 
     def history(self) -> tuple[tuple[str, str], ...]:
         """What was committed since the baseline, oldest first: each commit and its subject."""
-        span = f"{self.baseline}..{self.workspace.tip(self.name)}"
+        if (tip := self.workspace.tip(self.name)) == self.baseline:
+            return ()
+        span = f"{self.baseline}..{tip}"
         lines = self.workspace._git("log", "--reverse", "--format=%H %s", span, "--").decode().splitlines()
         return tuple((commit, subject) for commit, _, subject in (line.partition(" ") for line in lines))
 
     def merge_commit(self) -> str:
         """The commit on main by which this branch, as it is now, was merged; '' if it was not."""
         tip = self.workspace.tip(self.name)
-        lines = self.workspace._git("log", "--first-parent", "--merges", "--format=%H %P", "main", "--").decode()
-        return next((words[0] for line in lines.splitlines() if (words := line.split())[2:] == [tip]), "")
+        return next((step.commit for step in self.workspace._line("main") if step.parents[1:] == (tip,)), "")
 
     def lay_out(self, into: Path) -> None:
         """Writes the baseline's files into an empty plain folder, for an attempt."""
@@ -326,14 +346,15 @@ class RunBranch:
         space = self.workspace
         with space.locked():
             main, tip = space.tip("main"), space.tip(self.name)
-            if space._last_baseline(main)[0] != self.baseline:
+            line = space._line(main)
+            if next((step.commit for step in line if step.files), "") != self.baseline:
                 raise WorkspaceError(f"the baseline of {space.op} changed during {self.name}; judge the kernel again")
             if expected_main is not None and main != expected_main:
                 raise WorkspaceError(
                     f"another kernel of {space.op} was merged since {self.name} was measured; measure it again: "
                     f"python -m orchestrator measure {self.name.removeprefix('run/')}"
                 )
-            if tip in space._git("rev-list", main).decode().split():
+            if tip in {commit for step in line for commit in (step.commit, *step.parents)}:
                 raise WorkspaceError(f"{self.name} has nothing that is not on main already; look at `git log --all`")
             # Only what the run changed: another run may have put a newer champion beside it meanwhile.
             before, after = space._entries(self.baseline), space._entries(tip)
@@ -347,7 +368,7 @@ class RunBranch:
         for name in files:
             self._check_free(name)
         space = self.workspace
-        blobs = {name: space._blob(data) for name, data in files.items()}
+        blobs = {name: space._objects.blob(data) for name, data in files.items()}
         with space.locked():
             tip = space.tip(self.name)
             if not tip:
@@ -372,55 +393,3 @@ def _message(subject: str, trailers: Mapping[str, str]) -> str:
     """A commit message: one line, then git trailers, each on one line whatever its value holds."""
     lines = [f"{key}: {printable(value, 500)}".rstrip() for key, value in trailers.items()]
     return "\n".join([printable(subject, 600), "", *lines]) + "\n"
-
-
-def _git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
-    """What one git command printed. The boundary at which git's refusals become errors of ours."""
-    try:
-        from git import Git, GitError  # not at import: it takes long, and fails where git is not installed
-    except ImportError as error:
-        raise WorkspaceError("git does not run here; install git and see that it is on PATH") from error
-    git = Git(repository)
-    environment = _environment(repository)
-    git.update_environment(**environment)
-    command = [*_without_strangers(environment), str(Git.GIT_PYTHON_GIT_EXECUTABLE), *args]
-    try:
-        with tempfile.TemporaryFile() as file:
-            file.write(stdin)
-            file.seek(0)
-            out = git.execute(command, istream=file, stdout_as_string=False, strip_newline_in_stdout=False)
-    except GitError as error:
-        said = printable(str(getattr(error, "stderr", "")).strip() or str(error), 300)
-        raise WorkspaceError(f"git {args[0]} failed in {repository}: {said}") from error
-    except OSError as error:
-        raise WorkspaceError(f"git {args[0]} could not run in {repository}: {error}") from error
-    if not isinstance(out, bytes):
-        raise WorkspaceError(f"git {args[0]} answered with {type(out).__name__} where bytes were asked for")
-    return out
-
-
-def _environment(repository: Path) -> dict[str, str]:
-    """Git as if nobody had configured it."""
-    settings = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
-    for number, (key, value) in enumerate(_SETTINGS.items()):
-        settings |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    who = {"NAME": "orchestrator", "EMAIL": "orchestrator@localhost"}
-    settings |= {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
-    return settings | {
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_DIR": str(repository),
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
-
-
-def _without_strangers(environment: Mapping[str, str]) -> list[str]:
-    """What to put before a command so that other git variables do not reach it: GitPython can add but not remove.
-
-    A git hook that starts us sets GIT_INDEX_FILE, GIT_WORK_TREE and more; only where git's own parts lie is kept.
-    """
-    kept = {*environment, "GIT_EXEC_PATH"}
-    strangers = [name for name in os.environ if name.startswith("GIT_") and name not in kept]
-    return ["env", *(f"--unset={name}" for name in strangers)] if strangers else []

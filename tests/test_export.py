@@ -330,6 +330,14 @@ def test_sizes_in_steps_stay_in_steps() -> None:
     assert envelope.of(spec, passed(case(dims, "float32"), case({**dims, "D": 7}, "float32")), None).dims["D"].step == 1
 
 
+def test_beyond_offsets_of_32_bits_only_where_a_case_was() -> None:
+    spec = shipped("rmsnorm").spec
+    apart = passed(case({"M": 65536, "N": 1}, "float16"), case({"M": 1, "N": 131072}, "float16"))
+    whole = passed(case({"M": 65536, "N": 131072}, "float16"))
+    assert envelope.of(spec, apart, None).elements == 2**31 - 1
+    assert envelope.of(spec, whole, None).elements == 2**33
+
+
 IN_PLACE = """
 import torch
 import triton

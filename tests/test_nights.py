@@ -23,7 +23,7 @@ from rich.console import Console
 
 from orchestrator import config, finish, ledger
 from orchestrator.attempt import Judged
-from orchestrator.errors import JudgeError, UsageError
+from orchestrator.errors import JudgeError, UsageError, WorkspaceError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.executors.pool import Pool, Slot
 from orchestrator.measured import Measured
@@ -410,3 +410,21 @@ def test_what_the_command_line_refuses(tmp_path: Path) -> None:
         )
         assert result.returncode == 2 and said in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_foreign_history_stops_a_night_before_it_begins(nights: Nights) -> None:
+    foreign = nights.workspaces / "rmsnorm.git"
+    shutil.rmtree(foreign)
+    subprocess.run(["git", "init", "-q", "--bare", str(foreign)], check=True)
+    with pytest.raises(WorkspaceError, match="not marked as the workspace of rmsnorm") as raised:
+        nights.one()
+    assert "\n" not in str(raised.value) and raised.value.exit_code == 3
+    assert [path.name for path in (nights.workspaces / story.FOLDER).iterdir()] == ["lock"]
+
+
+def test_a_record_that_cannot_be_read_is_one_line(nights: Nights) -> None:
+    (nights.workspaces / story.FOLDER / "2020-01-01").mkdir(parents=True)
+    (nights.workspaces / story.FOLDER / "2020-01-01" / story.NIGHT).write_text('{"begun": 3}')
+    with pytest.raises(UsageError, match="no record of a night that this program can read") as raised:
+        nights.one()
+    assert "\n" not in str(raised.value)

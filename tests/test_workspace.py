@@ -142,11 +142,40 @@ def test_a_demoted_champion_leaves_main_and_stays_in_history(space: Workspace) -
     assert space.read(KERNEL) == b"better"
 
 
+def test_a_repository_that_somebody_packed_is_read_and_written_all_the_same(space: Workspace) -> None:
+    run = space.start_run(FILES, "r1")
+    run.commit_attempt(KERNEL, b"champion", "attempt 1", {})
+    tip = space.tip("run/r1")
+    git(space, "gc", "-q", "--prune=now")
+    assert not list((space.path / "refs" / "heads").rglob("r1")) and not list((space.path / "objects").glob("??/*"))
+    assert space.tip("run/r1") == tip and space.tip("run/r2") == ""
+    again = space.open_run("r1")
+    assert dict(again.files) == FILES and space.read_at(KERNEL, tip) == b"champion"
+    again.commit_file("DECISION.md", b"why", "decision")
+    again.merge("merge run/r1: fast")
+    assert tree_of(space, "main") == {**FILES, KERNEL: b"champion", "DECISION.md": b"why"}
+    assert git(space, "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_a_folder_put_on_main_by_hand_is_refused(space: Workspace) -> None:
+    run = space.start_run(FILES, "r1")
+    run.commit_attempt(KERNEL, b"champion", "attempt 1", {})
+    inner = space._objects.tree({"x": space._objects.blob(b"x")})
+    listing = git(space, "ls-tree", "main") + f"\n040000 tree {inner}\tfolder\n"
+    made = subprocess.run(
+        ["git", "--git-dir", str(space.path), "mktree"], input=listing, capture_output=True, text=True, check=True
+    )
+    commit = space._objects.commit(made.stdout.strip(), (space.tip("main"),), "x <y@z>", "by hand")
+    space._move("main", commit, space.tip("main"))
+    with pytest.raises(WorkspaceError, match="holds folder, which is no file of ours"):
+        run.merge("merge")
+
+
 def test_a_champion_put_there_by_hand_is_of_no_run(space: Workspace) -> None:
     run = space.start_run(FILES, "r1")
     run.commit_attempt(KERNEL, b"champion", "attempt 1", {})
     run.merge("merge run/r1: fast")
-    entries = space._entries("main") | {KERNEL: space._blob(b"by hand")}
+    entries = space._entries("main") | {KERNEL: space._objects.blob(b"by hand")}
     commit = space._commit(entries, "by hand\n", space.tip("main"))
     space._move("main", commit, space.tip("main"))
     assert space.champion(KERNEL) == Champion(commit, KERNEL, b"by hand", "")
@@ -334,7 +363,7 @@ def test_a_damaged_repository_is_one_line(space: Workspace) -> None:
     run = space.start_run(FILES, "r1")
     tree = git(space, "rev-parse", "main^{tree}")
     (space.path / "objects" / tree[:2] / tree[2:]).unlink()
-    with pytest.raises(WorkspaceError, match="git ls-tree failed") as error:
+    with pytest.raises(WorkspaceError, match="git cat-file failed") as error:
         run.commit_attempt(KERNEL, b"x", "attempt 1", {})
     assert str(space.path) in one_line(error)
 

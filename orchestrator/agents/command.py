@@ -128,7 +128,7 @@ class CommandAgent:
         self._program = _program(self._words)
         self._keys = _keys(preset)
         self._told: set[str] = set()  # missing pieces that were announced
-        self.model = model or f"as {Path(self._words[0]).name} chooses"
+        self.model = model or f"{Path(self._words[0]).name}, its own choice of model"
 
     def describe(self) -> str:
         """One line: what is run, and what it gets."""

@@ -16,7 +16,7 @@ from orchestrator import source as sources
 from orchestrator.audit import compiled as compiles
 from orchestrator.audit.context import Context, context
 from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Hit, Rule, Silenced, in_order
-from orchestrator.audit.language import installed
+from orchestrator.audit.language import Language, installed
 from orchestrator.audit.rules import RULES
 from orchestrator.errors import UsageError
 from orchestrator.records import Compiled, Finding
@@ -33,9 +33,7 @@ def audit(path: Path) -> Audit:
     version = language.version if language is not None else ""
     if path.is_dir():
         content = ((one, _bytes(one)) for one in _tree(path))
-        read = [
-            audit_bytes(data, str(one)) for one, data in content if data.strip()
-        ]  # an empty __init__.py is no fault
+        read = [audit_bytes(data, str(one)) for one, data in content if b"jit" in data]  # else it defines no kernel
         found = tuple(one for one in read if one.kernels or one.unread)
         if not found:
             raise UsageError(
@@ -45,22 +43,28 @@ def audit(path: Path) -> Audit:
     return Audit((audit_bytes(_bytes(path), str(path)),), version)
 
 
-def established(data: bytes, name: str, compiled: Sequence[Compiled] = ()) -> tuple[AuditFinding, ...]:
+def established(data: bytes, name: str, triton: str, compiled: Sequence[Compiled] = ()) -> tuple[AuditFinding, ...]:
     """What a candidate's source shows, and what it was compiled to, the gravest first and no more than KEPT.
 
-    Its comments silence nothing: what a candidate says may convict it, never acquit it.
+    `triton` is the version that judged it: where another is installed here, names are held against neither. Its
+    comments silence nothing: what a candidate says may convict it, never acquit it.
     """
-    found = audit_bytes(data, name)
+    here = installed()
+    found = _audited(data, name, here if here is not None and here.version == triton else None)
     shown = [*found.findings, *(one.finding for one in found.silenced), *compiles.findings(compiled, data, name)]
     return in_order(shown)[:KEPT]
 
 
 def audit_bytes(data: bytes, name: str) -> FileAudit:
     """Audit one file's content."""
+    return _audited(data, name, installed())
+
+
+def _audited(data: bytes, name: str, language: Language | None) -> FileAudit:
     source = sources.read(data, name)
     if isinstance(source, Finding):
         return FileAudit(name, 0, unread=f"{source.message}; {source.advice}")
-    facts = context(source, installed())
+    facts = context(source, language)
     hits = ((rule, hit) for rule, look in RULES.values() for hit in _distinct(list(look(facts))))
     return _with(FileAudit(name, len(source.kernels)), [_finding(*hit, facts, name) for hit in hits], source.text)
 

@@ -23,6 +23,8 @@ KEEPING = {"multiple_of", "max_contiguous", "max_constancy", "broadcast_to", "ca
 MAPS = {"exp", "exp2", "log", "log2", "rsqrt", "sigmoid", "cos", "sin", "erf", "floor", "ceil", "tanh", "sqrt_rn"}
 ATOMICS = {"atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and", "atomic_or"}
 DEPTH = 3  # of helpers within helpers
+HELPED = 1000  # calls of helpers in a kernel whose bodies are walked
+TWICE = 5  # loops within loops whose bodies are walked twice, so that what they carry has settled
 LONGEST = 400  # nodes of an expression whose names are replaced by what they stand for
 
 
@@ -113,6 +115,7 @@ class _Walker:
         self.loops = 0
         self.choices = 0
         self.depth = 0
+        self.helped = 0
         self.innermost = 0
         self.returned: list[list[Value]] = []
 
@@ -188,7 +191,7 @@ class _Walker:
         used = {n.id for step in steps for n in ast.walk(step) if isinstance(n, ast.Name)}
         self.found.loop_bounds |= used & self.found.constexprs
         self.loops += 1
-        for _ in range(2):
+        for _ in range(2 if self.loops <= TWICE else 1):
             before = dict(self.names)
             for name in carried:
                 self.meaning.pop(name, None)
@@ -217,14 +220,19 @@ class _Walker:
 
     def expanded(self, node: ast.expr) -> ast.expr | None:
         """With names replaced by what they stand for; None where that grows too long."""
-        meaning = self.meaning
+        meaning, left = self.meaning, LONGEST
+        for one in ast.walk(node):  # counted before anything is copied
+            named = meaning.get(one.id) if isinstance(one, ast.Name) else None
+            left -= 1 if named is None else sum(1 for _ in ast.walk(named))
+            if left < 0:
+                return None
 
         class Expand(ast.NodeTransformer):
             def visit_Name(self, name: ast.Name) -> ast.expr:
                 return copy.deepcopy(meaning[name.id]) if name.id in meaning else name
 
         whole: ast.expr = Expand().visit(copy.deepcopy(node))
-        return whole if sum(1 for _ in ast.walk(whole)) <= LONGEST else None
+        return whole
 
     # --- expressions
 
@@ -611,7 +619,8 @@ class _Walker:
     def helper(self, helper: Function, call: ast.Call) -> list[Value]:
         """The values that a helper returns, its body walked with these arguments; it makes no findings here."""
         given = [self.value(argument) for argument in call.args]
-        if self.depth >= DEPTH:
+        self.helped += 1
+        if self.depth >= DEPTH or self.helped > HELPED:
             return []
         arguments = helper.node.args
         names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]

@@ -26,6 +26,11 @@ class Language:
     math: frozenset[str]
     deprecated: dict[str, str]  # name: what the release says of it
 
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The version's numbers, to compare."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.version)[:3])
+
 
 @cache
 def installed() -> Language | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.batch import Agents, Work
     from orchestrator.config import Settings
     from orchestrator.outcome import Outcome
-    from orchestrator.plan import Plan
+    from orchestrator.plan import Plan, Planned
     from orchestrator.progress import Progress
 
 
@@ -41,14 +42,19 @@ def carry_out(asked: Asked, settings: Callable[[dict[str, Any]], Settings], work
     from orchestrator import batch, outcome, plan, records
     from orchestrator.progress import Progress
 
-    settings({})  # what is wrong for all ops is said before the ops are looked at
+    shared = settings({})  # what is wrong for all ops is said before the ops are looked at
     todo = _plan(asked, workspaces)
-    work = [batch.Work(one, options.op(one.op, asked.ops_dir), settings(one.wanted.settings)) for one in todo.ops]
+
+    def make(one: Planned) -> Work:
+        own = one.wanted.settings
+        return batch.Work(one, options.op(one.op, asked.ops_dir), settings(own) if own else shared)
+
     progress = Progress(Console(stderr=asked.as_json), quiet=asked.quiet)
     agents = batch.Agents(progress.say)
-    batch.check(work, agents, workspaces)
+    ready = {one.op: make(one) for one in _left(asked, todo, workspaces)}
+    batch.check(ready.values(), shared, agents, workspaces)
     outcomes = carry.through(
-        _batch(asked, todo, work, agents, workspaces, progress),
+        _batch(asked, todo, ready, make, shared, agents, workspaces, progress),
         progress,
         f"interrupted; --resume goes on with {todo.id}",
     )
@@ -84,17 +90,41 @@ def _plan(asked: Asked, workspaces: Path) -> Plan:
     return newest
 
 
+def _left(asked: Asked, todo: Plan, workspaces: Path) -> tuple[Planned, ...]:
+    """The ops that there is something to do for."""
+    from orchestrator import outcome
+    from orchestrator.ledger import Ledger
+
+    if not asked.resume:
+        return todo.ops
+    with closing(Ledger(workspaces)) as index:
+        over = outcome.earlier(index, todo.ops, workspaces)
+    return tuple(one for one in todo.ops if one.op not in over)
+
+
 async def _batch(
-    asked: Asked, todo: Plan, work: list[Work], agents: Agents, workspaces: Path, progress: Progress
+    asked: Asked,
+    todo: Plan,
+    ready: dict[str, Work],
+    make: Callable[[Planned], Work],
+    shared: Settings,
+    agents: Agents,
+    workspaces: Path,
+    progress: Progress,
 ) -> tuple[Outcome, ...]:
     from orchestrator import batch
     from orchestrator.executors import pool
     from orchestrator.ledger import Ledger
 
-    index = Ledger(workspaces)
-    judges = pool.local(asked.judges, work[0].settings.judge.device, workspaces)
+    judges = pool.of(shared.judge, asked.judges, workspaces)
     try:
-        return await batch.carry_out(todo, work, agents, judges, workspaces, index, progress, asked.concurrency)
+        with closing(Ledger(workspaces)) as index:
+
+            def work_of(one: Planned) -> Work:
+                return ready.pop(one.op, None) or make(one)  # of an op that is over nothing is kept
+
+            means = batch.Means(work_of, shared.budget.batch, agents, judges, workspaces, index, progress)
+            likely = batch.estimated(ready.values(), index)
+            return await batch.carry_out(todo, means, asked.concurrency, likely)
     finally:
         await judges.close()
-        index.close()

@@ -12,7 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from orchestrator.config import Settings
-    from orchestrator.executors.local import LocalExecutor
+    from orchestrator.executors import Executor
     from orchestrator.terminal import Terminal
 
 T = TypeVar("T")
@@ -59,8 +59,8 @@ def carried(call: Callable[[], T], display: Closes, interrupted: str = "interrup
         display.close()
 
 
-def judge(settings: Settings, log: Path) -> AbstractAsyncContextManager[LocalExecutor]:
-    """A judge on this machine; it starts when it is first asked."""
-    from orchestrator.executors.local import opened
+def judge(settings: Settings, log: Path) -> AbstractAsyncContextManager[Executor]:
+    """One judge, of this machine or of a cluster; it starts when it is first asked."""
+    from orchestrator.executors import pool
 
-    return opened(settings.judge.device, log)
+    return pool.one(settings.judge, log)

@@ -82,7 +82,7 @@ async def _night(
     from orchestrator.nights import night
 
     index = Ledger(workspaces)
-    judges = pool.local(settings.night.judges, settings.judge.device, workspaces)
+    judges = pool.of(settings.judge, settings.night.judges, workspaces)
     try:
         means = night.Means(workspaces, catalogue.names(), catalogue.load, settings, judges, agents, index, progress)
         return await night.carry_out(means)

@@ -62,6 +62,12 @@ def run(
         ),
     ] = None,
     persist: Annotated[bool, typer.Option("--persist", help="Go on with the stages left, also at parity.")] = False,
+    executor: Annotated[
+        str | None, typer.Option(metavar="WHICH", help="Who judges: local, or ray for a cluster. [default: local]")
+    ] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Of the Ray cluster. [default: RAY_ADDRESS, else one of here]")
+    ] = None,
     device: options.Device = None,
     quick: options.Quick = None,
     seed: options.Seed = None,
@@ -106,7 +112,8 @@ def run(
             "persist": persist or None,
             "given": begin_from,
         },
-        **options.judge(device, quick, seed, require_sandbox),
+        "judge": options.judge(device, quick, seed, require_sandbox)["judge"]
+        | {"executor": executor, "ray_address": ray_address},
         "measure": {"require_idle": require_idle or None},
     }
     if op is None:

@@ -6,15 +6,17 @@ held-out cases, drawn from between, are for. Values of inputs are no part of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from orchestrator.convert.dims import evaluated
 from orchestrator.measured import Measured
 from orchestrator.ops import OpSpec
 from orchestrator.records import Parameter, Record, Report
 
 INTERPRETER = "cpu"  # as a device: Triton's interpreter
-ELEMENTS = 2**31 - 1  # of one tensor: no case reaches further, and offsets of 32 bits end there
+ELEMENTS = 2**31 - 1  # of one tensor: offsets of 32 bits end there; further only where a case reached further
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,13 @@ def of(spec: OpSpec, report: Report, measured: Measured | None) -> Envelope:
             for name, default in spec.parameters.items()
         },
         device=INTERPRETER if report.interpreted else report.device,
+        elements=max([ELEMENTS, *(_elements(spec, dims) for dims, _ in cases)]),
     )
+
+
+def _elements(spec: OpSpec, dims: dict[str, int]) -> int:
+    """Of the largest input at these sizes."""
+    return max(math.prod(evaluated(size, dims) for size in one.shape) for one in spec.inputs.values())
 
 
 def _sizes(spec: OpSpec, dim: str, sizes: set[int]) -> Sizes:

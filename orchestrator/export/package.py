@@ -107,6 +107,5 @@ def write(package: Package, folder: Path) -> None:
 
 
 def _rendered(template: str, **facts: object) -> bytes:
-    environment = resources.environment(resources.templates() / "export")
-    environment.filters["python"] = repr
+    environment = resources.environment(resources.templates() / "export", python=repr)
     return environment.get_template(template).render(**facts).encode()

@@ -156,14 +156,16 @@ async def _generated(
         write_whole(file, to_json(planned))
     if not planned.due:
         return (), (), None
-    todo = planned.plan
-    work = [Work(one, means.load(one.op), means.settings) for one in todo.ops]
+    shared = means.settings
+    ready = batch.Means(
+        *(lambda one: Work(one, means.load(one.op), shared), shared.budget.batch, means.agents, means.pool),
+        *(means.workspaces, means.index, means.progress),
+    )
     try:
-        batch.check(work, means.agents, means.workspaces)
-        concurrency = means.settings.night.concurrency
-        outcomes = await batch.carry_out(
-            *(todo, work, means.agents, means.pool, means.workspaces, means.index, means.progress, concurrency)
-        )
+        work = [ready.work_of(one) for one in planned.plan.ops]
+        batch.check(work, shared, means.agents, means.workspaces)
+        likely = batch.estimated(work, means.index)
+        outcomes = await batch.carry_out(planned.plan, ready, shared.night.concurrency, likely)
     except OrchestratorError as error:  # what was found of the champions is told all the same
         return planned.due, (), error
     return planned.due, outcomes, None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.policy import names
@@ -224,7 +224,7 @@ def constant(node: ast.expr) -> Hashable:
     return None
 
 
-@cache
+@lru_cache(maxsize=64)  # of one file; without a limit every file that was ever read would be kept
 def used_as_tensor(node: Callable_) -> frozenset[str]:
     """Names that a function's body treats as tensors: x.shape, x.stride(0), torch.empty_like(x)."""
     found = set()

@@ -85,10 +85,13 @@ def _assets(folder: Path) -> str:
 
 
 def _environment(maps: str) -> Environment:
-    environment = resources.environment(resources.templates() / "site", html=True)
-    environment.filters["url"] = lambda name: quote(name, safe="")
+    environment = resources.environment(resources.templates() / "site", html=True, url=_url)
     environment.globals.update(version=__version__, maps=maps)
     return environment
+
+
+def _url(name: str) -> str:
+    return quote(name, safe="")
 
 
 def _render(environment: Environment, template: str, path: Path, root: str, **facts: object) -> None:

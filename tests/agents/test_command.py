@@ -21,9 +21,10 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator import config, kept
-from orchestrator.agents import Request
+from orchestrator.agents import Agent, Request
 from orchestrator.agents.choose import AgentOptions, choose
 from orchestrator.agents.command import CommandAgent
+from orchestrator.agents.given import Given
 from orchestrator.agents.presets import Preset, find, names
 from orchestrator.asking import Asking, Purse
 from orchestrator.cli import app
@@ -56,17 +57,18 @@ def agent(how: str, *arguments: object, timeout_s: float = 60, **changes: object
     return CommandAgent(preset(how, *arguments, **changes), lambda _: None, timeout_s=timeout_s)
 
 
-def settings(rounds: int = 1) -> config.Settings:
-    return config.load(flags={"agent": {"name": "command", "command": "scripted"}, "loop": {"rounds": rounds}})
+def settings(rounds: int = 1, given: Path | None = None) -> config.Settings:
+    loop = {"rounds": rounds, **({} if given is None else {"given": str(given)})}
+    return config.load(flags={"agent": {"name": "command", "command": "scripted"}, "loop": loop})
 
 
-def play(op: Op, tmp_path: Path, asked: CommandAgent, rounds: int = 1) -> tuple[Run, Path]:
+def play(op: Op, tmp_path: Path, asked: Agent, rounds: int = 1, given: Path | None = None) -> tuple[Run, Path]:
     """A run with a table of verdicts; returns it and its folder."""
     table = {key(GOOD.read_bytes()): Script(Status.PASSED)}
     judge = ScriptedJudge(table, tmp_path / "judge.log")
     asking = Asking(asked, (Purse("op", Budget()),))
     try:
-        asyncio.run(run_op(op, asking, judge, settings(rounds), tmp_path / "workspaces", Silent()))
+        asyncio.run(run_op(op, asking, judge, settings(rounds, given), tmp_path / "workspaces", Silent()))
     finally:
         (folder,) = (tmp_path / "workspaces" / "runs").iterdir()
         run = from_json(Run, (folder / "run.json").read_bytes())
@@ -129,6 +131,14 @@ def test_a_repair_finds_what_it_left(rmsnorm: Op, tmp_path: Path) -> None:
     second = said(folder, "02-correct-2")
     assert second["there"] is True
     assert "is in the folder as you left it" in str(second["prompt"])
+
+
+def test_a_kernel_that_a_person_has_is_there_to_be_repaired(rmsnorm: Op, tmp_path: Path) -> None:
+    theirs = "def rmsnorm_triton(x, w, eps=1e-6):\n    return x\n"
+    given = Given(agent("repairs", GOOD), theirs, "rmsnorm_triton.py")
+    run, folder = play(rmsnorm, tmp_path, given, given=GOOD)
+    assert [attempt.status for attempt in run.attempts] == [Status.FALLBACK, Status.PASSED]
+    assert said(folder, "02-correct-1")["there"] is True
 
 
 def test_one_that_hangs_is_ended_with_all_it_started(rmsnorm: Op, tmp_path: Path) -> None:

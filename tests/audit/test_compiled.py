@@ -66,7 +66,7 @@ def test_each_fact_is_a_finding_on_its_line_and_none_is_grave(change: dict[str, 
 
 
 def test_a_candidate_is_told_of_them_too() -> None:
-    found = engine.established(KERNEL, "k.py", [replace(FINE, spilled_bytes=64)])
+    found = engine.established(KERNEL, "k.py", "", [replace(FINE, spilled_bytes=64)])
     assert "compiled-spills" in {one.rule for one in found}
 
 

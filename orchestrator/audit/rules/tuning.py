@@ -229,14 +229,15 @@ def _opaque(context: Context, flow: Flow) -> bool:
     Severity.HIGH,
     Part.PRACTICE,
     "a constexpr named in do_not_specialize",
-    why="Since Triton 3.7.1 that is an error; before, it was ignored.",
+    why="Since Triton 3.7.1 that is an error when it is compiled; before, it was ignored.",
     repair="Leave it out of do_not_specialize, or make it an ordinary argument.",
 )
 def unspecialized_constexpr(context: Context) -> Iterator[Hit]:
+    refused = context.language is not None and context.language.release >= (3, 7, 1)
     for flow in context.flows:
         for decorator in flow.kernel.node.decorator_list:
             for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
                 if keyword.arg == "do_not_specialize" and isinstance(keyword.value, (ast.List, ast.Tuple)):
                     named = {one.value for one in keyword.value.elts if isinstance(one, ast.Constant)}
                     for name in sorted(flow.constexprs & {str(one) for one in named}):
-                        yield Hit(decorator, f"{name} is a constexpr")
+                        yield Hit(decorator, f"{name} is a constexpr", None if refused else Severity.MEDIUM)

@@ -7,6 +7,7 @@ the candidate's: above 1 the candidate is faster.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -55,6 +56,11 @@ def fastest(baselines: Mapping[str, Sequence[float]]) -> str:
 
 def speedup(candidate: Sequence[float], baseline: Sequence[float]) -> Interval:
     """How many times as fast as that one baseline, at one shape."""
+    return _speedup(tuple(candidate), tuple(baseline))
+
+
+@functools.lru_cache(maxsize=512)  # a decision, its text and its tables ask for the same ones
+def _speedup(candidate: tuple[float, ...], baseline: tuple[float, ...]) -> Interval:
     return _interval(_resampled([(candidate, [baseline])]), median(baseline) / median(candidate))
 
 
