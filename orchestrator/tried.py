@@ -64,7 +64,7 @@ def _ended(run: Run, attempt: Attempt) -> str:
     if not attempt.report.passed:
         return printable((attempt.report.diagnosis or (attempt.report.message,))[0], _WORDS)
     if attempt.report.grave:
-        return printable(f"correct, and the audit establishes {attempt.report.grave[0].message}", _WORDS)
+        return printable(f"not accepted: the audit establishes {attempt.report.grave[0].message}", _WORDS)
     if attempt.number == run.best and run.measurement is not None:
         measured = run.measurement
         return (
