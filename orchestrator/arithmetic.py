@@ -7,7 +7,7 @@ what has passed that, or was written by us.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 def names(expression: str | int, where: str) -> set[str]:
@@ -25,3 +25,8 @@ def names(expression: str | int, where: str) -> set[str]:
 def value(expression: str, sizes: Mapping[str, int]) -> int:
     """What it comes to where its names are these sizes. It is evaluated: only for what `names` has let through."""
     return int(eval(expression, {"__builtins__": {}}, dict(sizes)))
+
+
+def count(shape: Sequence[str]) -> str:
+    """How many elements a tensor has whose sizes are arithmetic: "M * (N // 2)"."""
+    return " * ".join(size if size.isidentifier() or size.isdigit() else f"({size})" for size in shape) or "1"

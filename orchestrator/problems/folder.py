@@ -30,11 +30,6 @@ def op_files(name: str, facts: Facts, source: str, origin: str) -> dict[str, byt
     return {"op.yaml": (head + text).encode(), "reference.py": reference(name, facts, source, origin).encode()}
 
 
-def elements(array: Array) -> str:
-    """How many it has."""
-    return " * ".join(f"({size})" if "+" in size else size for size in array.shape) or "1"
-
-
 def reference(name: str, facts: Facts, source: str, origin: str) -> str:
     """The text of reference.py: the problem as a function of its sizes, and the op as a call of its Model."""
     template = resources.environment(resources.templates()).get_template("problem_reference.py.j2")
@@ -67,7 +62,7 @@ def spec(name: str, facts: Facts, source: str) -> dict[str, Any]:
         "bench": {
             "shapes": [list(shape) for shape in facts.bench],
             "dtypes": ["float32"],
-            "bytes": f"({' + '.join(elements(one) for one in (*facts.inputs, *facts.outputs))}) * itemsize",
+            "bytes": f"({' + '.join(arithmetic.count(one.shape) for one in (*facts.inputs, *facts.outputs))}) * itemsize",
             "flops": facts.flops,
         },
     }
@@ -104,7 +99,7 @@ def _sweep(facts: Facts, given: list[int]) -> dict[str, Any]:
 
 
 def _most_elements(facts: Facts, arrays: tuple[Array, ...]) -> int:
-    return sum(arithmetic.value(elements(one), facts.dims) for one in arrays)
+    return sum(arithmetic.value(arithmetic.count(one.shape), facts.dims) for one in arrays)
 
 
 def tolerances(facts: Facts) -> dict[str, dict[str, float]]:
