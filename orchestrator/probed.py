@@ -78,6 +78,15 @@ class Examined(Record):
 
 
 @dataclass(frozen=True)
+class Differentiated(Record):
+    """Of an op's results and inputs, by name, those that autograd goes through. A problem ends it."""
+
+    results: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class Trial(Record):
     """A case of the op's test file that the reference is run on."""
 

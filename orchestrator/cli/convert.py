@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +43,12 @@ def convert_code(
         list[Path] | None,
         typer.Option(metavar="PATH", help="Kernels of the project, shown as house style; may be repeated."),
     ] = None,
+    backward: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WAY", help="Gradients too: kernel, checkpoint or compile; the record says what each costs."
+        ),
+    ] = None,
     only: Annotated[bool, typer.Option("--only", help="Make and check the op, and write no kernel.")] = False,
     probe_s: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, help="What running the code once more may take.")
@@ -73,17 +81,22 @@ def convert_code(
         "measure": {"require_idle": require_idle or None},
     }
     settings = options.settings(config, override, given)
-    wanted = _wanted(target, example, trace, name, ops_dir, replace, tuple(like or ()), probe_s)
+    wanted = _wanted(target, example, trace, name, ops_dir, replace, tuple(like or ()), probe_s, backward)
     terminal = carry.terminal(to_stderr=json or dry_run)
-    op = _converted(wanted, settings, terminal)
+    ops = _converted(wanted, settings, terminal)
     if only:
         return
     if dry_run:
-        raise typer.Exit(runs.first_prompt(op, settings))
+        raise typer.Exit(runs.first_prompt(ops[0], settings))
     kept = f"interrupted; the record so far is in {workspaces / 'runs'}"
-    finished = carry.carried(lambda: _run(op, settings, workspaces, probe_s, terminal), terminal, kept)
-    if json:
-        typer.echo(records.to_json(finished))
+    for op in ops:
+        finished = carry.carried(partial(_run, op, settings, workspaces, probe_s, terminal), terminal, kept)
+        if json:
+            typer.echo(records.to_json(finished))
+        if finished.exit_code:
+            if op is not ops[-1]:
+                terminal.say(f"{ops[-1].name}: not run, since {op.name} has no kernel")
+            break
     raise typer.Exit(finished.exit_code)
 
 
@@ -107,9 +120,11 @@ def _wanted(
     replace: bool,
     like: tuple[Path, ...],
     probe_s: float,
+    backward: str | None,
 ) -> Wanted:
     from orchestrator import catalogue
     from orchestrator.convert import Wanted, examples, extract, tracing
+    from orchestrator.convert.backward import Way, way
 
     asked = extract.parse(target)
     if example is not None and trace is not None:
@@ -119,10 +134,12 @@ def _wanted(
     place = (ops_dir or catalogue.OWN) / own
     if not (replace and place.exists()):
         catalogue.place(own, ops_dir)
-    found = examples.read(example) if example is not None else examples.Examples()
-    if trace is not None:
-        found = tracing.traced(trace, asked)
-    return Wanted(asked, found, place, like, probe_s)
+    wanted = Wanted(asked, examples.Examples(), place, like, probe_s, way(backward) if backward else None)
+    if wanted.backward is Way.KERNEL and not (replace and wanted.backward_place.exists()):
+        catalogue.place(wanted.backward_place.name, ops_dir)
+    if example is not None:
+        return dataclasses.replace(wanted, examples=examples.read(example))
+    return wanted if trace is None else dataclasses.replace(wanted, examples=tracing.traced(trace, asked))
 
 
 def _free_name(target: Any) -> str:
@@ -131,16 +148,9 @@ def _free_name(target: Any) -> str:
     return own if own not in options.catalogue(None).shipped_names() else f"{target.path.stem.lower()}_{own}"
 
 
-def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> Op:
-    """The op, made and checked.
-
-    Raises:
-        typer.Exit: its checker lets decoys through; what to do about it has been said.
-    """
+def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> list[Op]:
+    """The op, made and checked, and the one of its gradients."""
     from orchestrator import verifying
 
     with verifying.judge_log() as log:
-        op, result = carry.through(parts.checked(wanted, settings, log, terminal), terminal)
-    if not result.passed:
-        raise typer.Exit(1)
-    return op
+        return carry.through(parts.checked(wanted, settings, log, terminal), terminal)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.convert import Wanted
     from orchestrator.convert.split import Split
     from orchestrator.ops import Op
-    from orchestrator.records import OpCheck, Run
+    from orchestrator.records import Run
     from orchestrator.terminal import Terminal
 
 FOLDER = "splits"  # in the workspaces
@@ -85,9 +85,7 @@ def _kernel(
     examples = Examples(calls, None, seen.inner, seen.passed_on)
     wanted = Wanted(Target(file, part), examples, op.folder.parent / f"{op.name}_{part}")
     terminal.say(f"{op.name}: the part {part}")
-    own, result = carry.through(checked(wanted, settings, workspaces / "judge.log", terminal), terminal)
-    if not result.passed:
-        raise typer.Exit(1)
+    (own,) = carry.through(checked(wanted, settings, workspaces / "judge.log", terminal), terminal)
     run = ran(own, settings, workspaces, terminal)
     if run.best is None:
         terminal.say(f"{op.name}: no kernel of the part {part} was right; the whole ends here")
@@ -98,18 +96,22 @@ def _kernel(
     return own.spec.function, kernel.decode()
 
 
-async def checked(wanted: Wanted, settings: Settings, log: Path, terminal: Terminal) -> tuple[Op, OpCheck]:
-    """The op, made and its checker tried."""
+async def checked(wanted: Wanted, settings: Settings, log: Path, terminal: Terminal) -> list[Op]:
+    """The op, made and its checker tried; after it the op of its gradients, if one is wanted.
+
+    Raises:
+        typer.Exit: a checker lets decoys through; what to do about it has been said.
+    """
     from orchestrator import opcheck
     from orchestrator.convert import convert
 
     async with carry.judge(settings, log) as executor:
-        op, result = await convert(
-            wanted, terminal.say, lambda op: opcheck.check(op, executor, quick=settings.judge.quick)
-        )
-    if not result.passed:
-        terminal.say("\n".join(opcheck.lines(result)))
+        made = await convert(wanted, terminal.say, lambda op: opcheck.check(op, executor, quick=settings.judge.quick))
+    for one in (one for one in made if not one.check.passed):
+        terminal.say("\n".join(opcheck.lines(one.check)))
         terminal.say(
-            f"edit {op.folder / 'op.yaml'} as it says, then ask `ops check {op.name}` again; no model was asked"
+            f"edit {one.op.folder / 'op.yaml'} as it says, then ask `ops check {one.op.name}` again; no model was asked"
         )
-    return op, result
+    if not all(one.check.passed for one in made):
+        raise typer.Exit(1)
+    return [one.op for one in made]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import opcheck
-from orchestrator.convert import begin, cases, extract, record, vary, write
+from orchestrator.convert import backward, begin, cases, extract, gradients, record, vary, write
+from orchestrator.convert.backward import Backward, Way
 from orchestrator.convert.draft import Draft
 from orchestrator.convert.examples import Examples
 from orchestrator.convert.extract import Target
@@ -34,22 +35,54 @@ class Wanted:
     place: Path  # the op's folder, named as the op
     like: tuple[Path, ...] = ()
     limit_s: float = 120.0
+    backward: Way | None = None
+
+    @property
+    def backward_place(self) -> Path:
+        """The folder of the op whose results are its gradients, where there is to be one."""
+        return self.place.with_name(f"{self.place.name}_backward")
 
 
-async def convert(wanted: Wanted, tell: Tell, check: Check) -> tuple[Op, OpCheck]:
-    """The op's folder, written, whether its own checker turned out good enough or not.
+@dataclass(frozen=True)
+class Made:
+    """An op as it was written, and what became of its decoys."""
+
+    op: Op
+    check: OpCheck
+
+
+async def convert(wanted: Wanted, tell: Tell, check: Check) -> tuple[Made, ...]:
+    """The op's folder, written, whether its own checker turned out good enough or not; then its backward op's, if any.
 
     Raises UsageError with what is missing and how to give it; nothing is written then.
     """
     async with probing(wanted.limit_s) as probe:
         draft = await drafted(wanted, probe, tell)
+        made = await gradients.made(wanted.backward, draft, probe) if wanted.backward else None
+    styles = {f"like/{path.name}": text for path, text in _house_style(wanted.like)}
+    sounded = [await _sound(one, check, tell) for one in (draft, made and made.op) if one]
+    places = (wanted.place, wanted.backward_place)
+    for at, (place, (one, _)) in enumerate(zip(places, sounded, strict=False)):
+        write.folder(_files(one, None if at else made) | styles, place)
+        tell(f"wrote {place}: {record.summary(one)}")
+    if made:
+        tell(f"gradients: {wanted.place / backward.MODULE} has them; CONVERTED.md there says how to use it")
+    return tuple(
+        Made(load(place.name, place.parent), result) for place, (_, result) in zip(places, sounded, strict=False)
+    )
+
+
+async def _sound(draft: Draft, check: Check, tell: Tell) -> tuple[Draft, OpCheck]:
     draft, result = await sound(draft, check)
     tell(opcheck.headline(result))
-    styles = {f"like/{path.name}": text for path, text in _house_style(wanted.like)}
-    contents = write.files(draft, record.render(draft)) | styles
-    write.folder(contents, wanted.place)
-    tell(f"wrote {wanted.place}: {record.summary(draft)}")
-    return load(wanted.place.name, wanted.place.parent), result
+    return draft, result
+
+
+def _files(draft: Draft, made: Backward | None) -> dict[str, str]:
+    """The files of the op's folder; of an op that has a backward pass autograd.py, of gradients their decoys."""
+    files = write.files(draft, record.render(draft, backward.record(made, draft) if made else ""))
+    own = {"decoys.py": backward.decoys(draft)} if draft.forward else {}
+    return files | own | ({backward.MODULE: made.module} if made else {})
 
 
 async def drafted(wanted: Wanted, probe: Prober, tell: Tell) -> Draft:

@@ -38,10 +38,12 @@ _REL = {
     "float16": 1.1e-3,
     "bfloat16": 8.6e-3,
 }  # of half precision, a step between two results that are rounded
-_EPS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+_EPS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
 _MARGIN = 8.0  # of a tolerance over what was measured
 _CHANCE = 4.0  # units of the reference's own error that rounding the inputs may cost; beyond it a verdict is chance
 _LEAST_PRECISION = 8.0
+_REL_64 = 1e-12
+_LEAST_PRECISION_64 = 16.0  # float64's own reference has no error, and a sum in another order has some
 _WORSE = 10.0  # times less exact than at scale 1; beyond it the one tolerance would be loose at the others
 _FAR_LARGER = 10.0  # a result that another sign makes so much larger: then the sign belongs to the input
 _SLOW_S = 0.5  # of one call of the reference, on a machine without a GPU
@@ -52,25 +54,34 @@ _SMALL_OUTPUT = 16
 
 async def chosen(draft: Draft, probe: Asks) -> Draft:
     """The draft with its cases. Raises UsageError where there is none to choose."""
-    draft = await _signed(draft, probe)
-    draft = await _parameters(draft, probe)
+    return await judged(await _parameters(await _signed(draft, probe), probe), probe)
+
+
+async def judged(draft: Draft, probe: Asks) -> Draft:
+    """The draft, whose values and parameters are known, with the cases on which it can be judged."""
     shapes, left = await _shapes(draft, probe)
     empty = await _empty(draft, probe)
     draft = replace(draft, asked=replace(draft.asked, shapes=shapes, empty=empty, large=_large(draft)))
     scales, kinds = await _scales(draft, probe), await _kinds(draft, probe)
     telling = tuple(kind for kind in kinds if kind in _USUAL)
     asked = replace(draft.asked, scales=scales, telling=telling, judgeable=tuple(kinds))
-    measured = await _measured(replace(draft, asked=asked), probe)
-    asked = replace(asked, tolerance=_tolerance(draft, measured), precision=_precision(measured))
+    draft = replace(draft, asked=asked)
+    measured = await _measured(draft, probe)
+    tolerance, precision = _tolerance(draft, measured), _precision(measured)
+    if "float64" in draft.dtypes:
+        finer = await _measured(draft, probe, "float64")
+        tolerance["float64"] = _in_float64(finer)
+        precision = max(precision, _precision(finer), _LEAST_PRECISION_64)
+    asked = replace(asked, tolerance=tolerance, precision=precision)
     return replace(draft, asked=asked, notes=(*draft.notes, *left))
 
 
-async def _measured(draft: Draft, probe: Asks) -> list[Outcome]:
-    """The reference on the cases in float32."""
+async def _measured(draft: Draft, probe: Asks, dtype: str = "float32") -> list[Outcome]:
+    """The reference on the cases in a dtype."""
     asked = draft.asked
     shapes = [dict(zip(draft.dims, shape, strict=True)) for shape in asked.shapes]
-    trials = [Trial(sizes, scale=scale) for sizes in shapes for scale in asked.scales]
-    trials += [Trial(_telling_sizes(draft), values=kind) for kind in asked.judgeable]
+    trials = [Trial(sizes, dtype, scale) for sizes in shapes for scale in asked.scales]
+    trials += [Trial(_telling_sizes(draft), dtype, values=kind) for kind in asked.judgeable]
     return [one for one in await probe.trials(draft, trials) if not one.error]
 
 
@@ -171,23 +182,32 @@ def _results(draft: Draft, sizes: Sizes) -> list[tuple[int, ...]]:
 async def _scales(draft: Draft, probe: Asks) -> tuple[float, ...]:
     """1, a small one and a larger one, at which results can be judged by the tolerance of those at 1."""
     sizes = dict(zip(draft.dims, max(draft.asked.shapes, key=math.prod), strict=True))
-    usual, *half = await probe.trials(draft, [Trial(sizes, dtype) for dtype in _REL])
-    if any(one.error or not one.finite for one in (usual, *half)):
+    dtypes = (*_REL, *_exact(draft)[1:])
+    usual = dict(zip(dtypes, await probe.trials(draft, [Trial(sizes, dtype) for dtype in dtypes]), strict=True))
+    if any(one.error or not one.finite for one in usual.values()):
         raise UsageError(
             f"{draft.cut.target.name}: its result is not finite on values like those of the examples, in float16 or in "
             f"float32; give examples of smaller values"
         )
     kept = []
     for scale in (_SMALL, *_LARGER):
-        outcomes = await probe.trials(draft, [Trial(sizes, dtype, scale) for dtype in _REL])
-        if all(one.finite and not one.error for one in outcomes) and _as_exact(outcomes[0], usual):
+        outcomes = dict(
+            zip(dtypes, await probe.trials(draft, [Trial(sizes, dtype, scale) for dtype in dtypes]), strict=True)
+        )
+        exact = all(_as_exact(outcomes[dtype], usual[dtype], dtype) for dtype in _exact(draft))
+        if exact and all(one.finite and not one.error for one in outcomes.values()):
             kept.append(scale)
     return tuple(sorted([1.0, *(scale for scale in kept if scale < 1), *[scale for scale in kept if scale > 1][:1]]))
 
 
-def _as_exact(outcome: Outcome, usual: Outcome) -> bool:
+def _exact(draft: Draft) -> tuple[str, ...]:
+    """The dtypes that are computed in without a rounding between: each has its own tolerance, which is measured."""
+    return tuple(dtype for dtype in draft.dtypes if dtype not in HALF)
+
+
+def _as_exact(outcome: Outcome, usual: Outcome, dtype: str) -> bool:
     """Whether rounding does not decide, and one tolerance can serve for both."""
-    allowed = _WORSE * max(usual.error_abs, _EPS["float32"] * _size(usual))
+    allowed = _WORSE * max(usual.error_abs, _EPS[dtype] * _size(usual))
     return not outcome.error and outcome.precision <= _CHANCE and outcome.error_abs <= allowed
 
 
@@ -196,8 +216,11 @@ async def _kinds(draft: Draft, probe: Asks) -> list[str]:
     strided = any(one.strided for one in draft.inputs.values())
     wanted = [kind for kind in VALUES if strided or kind not in LAYOUTS]
     sizes = _telling_sizes(draft)
-    usual, *outcomes = await probe.trials(draft, [Trial(sizes), *(Trial(sizes, values=kind) for kind in wanted)])
-    return [kind for kind, one in zip(wanted, outcomes, strict=True) if _as_exact(one, usual)]
+    for dtype in _exact(draft):
+        trials = [Trial(sizes, dtype), *(Trial(sizes, dtype, values=kind) for kind in wanted)]
+        usual, *outcomes = await probe.trials(draft, trials)
+        wanted = [kind for kind, one in zip(wanted, outcomes, strict=True) if _as_exact(one, usual, dtype)]
+    return wanted
 
 
 def _tolerance(draft: Draft, outcomes: Sequence[Outcome]) -> dict[str, tuple[float, float]]:
@@ -207,12 +230,23 @@ def _tolerance(draft: Draft, outcomes: Sequence[Outcome]) -> dict[str, tuple[flo
     as large, since a matrix product takes its inputs in half precision.
     """
     off = max((one.error_abs for one in outcomes), default=0.0)
-    usual = [max(seen.spread, abs(seen.mean)) for one in outcomes for seen in one.results if seen.floating]
-    middle = (sorted(usual)[len(usual) // 2] if usual else 0.0) or 1.0
+    middle = _middle(outcomes)
     atol = max(_MARGIN * off, _MARGIN * _EPS["float32"] * middle)
     more = 1 if draft.products > 1 else 0
     by_dtype = {dtype: (_REL[dtype] * (1 + more), _rounded(max(atol, more * _EPS[dtype] * middle))) for dtype in HALF}
     return {"float32": (_REL["float32"], _rounded(atol)), **by_dtype}
+
+
+def _in_float64(outcomes: Sequence[Outcome]) -> tuple[float, float]:
+    """Some thousand units in the last place, in which the order of a sum does not show and one in float32 does."""
+    off = max((one.error_abs for one in outcomes), default=0.0)
+    return _REL_64, _rounded(max(_MARGIN * off, _REL_64 * _middle(outcomes)))
+
+
+def _middle(outcomes: Sequence[Outcome]) -> float:
+    """How large results are, in the middle."""
+    usual = [max(seen.spread, abs(seen.mean)) for one in outcomes for seen in one.results if seen.floating]
+    return (sorted(usual)[len(usual) // 2] if usual else 0.0) or 1.0
 
 
 def _rounded(value: float) -> float:

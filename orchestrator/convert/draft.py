@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from orchestrator import arithmetic
 from orchestrator.convert.dims import Sizes, Span
 from orchestrator.convert.extract import Cut
-from orchestrator.probed import Built, Literal
+from orchestrator.probed import Built, Differentiated, Literal
 from orchestrator.records import Parameter
 
 HALF = ("float16", "bfloat16")
 DTYPES = ("float32", *HALF)
+GRADIENT_DTYPES = (*DTYPES, "float64")  # in which a kernel that computes in float32 shows
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class Values:
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor of the entry; `key` is the argument's name, or the state's own where `kind` is "state"."""
+    """A tensor of the entry; `key` is the argument's name, or the state's own where `kind` is "state",
+    the forward op's result where it is "gradient".
+    """
 
     shape: tuple[str, ...]
     kind: str
@@ -97,6 +100,13 @@ class Draft:
     products: int = 0  # matrix products of one call
     default_dtype: bool = False  # the code makes tensors of the default dtype, which must be float64 beside float64
     notes: tuple[str, ...] = ()
+    forward: Draft | None = None  # the op whose gradients this one's results are
+    of: Differentiated = Differentiated()  # which of its results and inputs have one
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """Those of its cases."""
+        return GRADIENT_DTYPES if self.forward else DTYPES
 
     @property
     def lead(self) -> str:

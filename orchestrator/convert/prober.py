@@ -24,7 +24,7 @@ from orchestrator.errors import InfrastructureError, UsageError
 from orchestrator.executors.local import judge_environment
 from orchestrator.judge import channel
 from orchestrator.ops import Op
-from orchestrator.probed import Examined, Outcome, Trial
+from orchestrator.probed import Differentiated, Examined, Outcome, Trial
 from orchestrator.records import from_json, to_json
 from orchestrator.text import printable
 from orchestrator.tree import lay_out
@@ -80,9 +80,24 @@ class Prober:
 
     async def agrees(self, draft: Draft) -> str:
         """Why the op's reference is not the original on the first example; "" where it is."""
-        source = {name: [one.kind, one.key] for name, one in draft.inputs.items()}
         with _laid_out(op(draft)) as folder:
-            return str((await self._ask("agrees", _files(draft.name, folder) | {"source": source}))["agrees"])
+            return str((await self._ask("agrees", _files(draft.name, folder) | _source(draft)))["agrees"])
+
+    async def differentiated(self, draft: Draft) -> Differentiated:
+        """Which of its results and inputs autograd goes through, in the op and in the original."""
+        with _laid_out(op(draft)) as folder:
+            asked = _files(draft.name, folder) | _source(draft) | {"results": list(draft.outputs)}
+            return from_json(Differentiated, str((await self._ask("differentiated", asked))["found"]))
+
+    async def gradients(self, forward: Draft, whole: Draft, module: str, trial: Trial | None) -> str:
+        """Why the gradients of an autograd.py are not the original's, or at a trial not those of its values; "" if so.
+
+        `whole` is the op whose folder has all references: the backward op where there is one.
+        """
+        with _laid_out(op(whole)) as folder:
+            asked = _files(whole.name, folder) | _source(forward) | {"name": forward.name, "text": module}
+            asked["trial"] = to_json(trial, indent=None) if trial else ""
+            return str((await self._ask("gradients", asked))["differs"])
 
     async def composed(self, whole: Op, text: str, trials: Sequence[Trial]) -> tuple[str, dict[str, PartSeen]]:
         """Why a split does not compose to the whole, and what its parts were called with."""
@@ -147,6 +162,11 @@ def _laid_out(made: Op) -> Any:
         folder = Path(place) / "op"
         lay_out(made.workspace_files(), folder)
         yield folder
+
+
+def _source(draft: Draft) -> dict[str, Any]:
+    """Of each input, whether it is an argument or the object's own, and by which name."""
+    return {"source": {name: [one.kind, one.key] for name, one in draft.inputs.items()}}
 
 
 def _files(name: str, folder: Path) -> dict[str, Any]:

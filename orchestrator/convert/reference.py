@@ -7,8 +7,10 @@ from orchestrator.convert.draft import Draft
 
 
 def reference(draft: Draft) -> str:
-    """reference.py."""
-    environment = resources.environment(resources.templates() / "convert")
+    """reference.py; that of gradients holds the forward op's too, and goes back through it."""
+    environment = resources.environment(resources.templates() / "convert", python=repr)
+    shaped_inputs, backward = _shaped(draft), draft if draft.forward else None
+    draft = draft.forward or draft
     outputs = [_result(draft, name) for name in draft.outputs]
     text = environment.get_template("reference.py.j2").render(
         draft=draft,
@@ -19,7 +21,8 @@ def reference(draft: Draft) -> str:
         in_place={one.in_place for one in draft.outputs.values()},
         outputs=outputs,
         conversions=dict(zip(outputs, (_conversion(draft, name) for name in draft.outputs), strict=True)),
-        shaped_inputs=_shaped(draft),
+        shaped_inputs=shaped_inputs,
+        backward=backward,
         imports=_imports(draft),
     )
     return text.rstrip() + "\n"

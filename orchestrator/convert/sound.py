@@ -7,10 +7,12 @@ the reason. Anything else stands, and the op is refused for it.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
-from orchestrator.convert import write
+from orchestrator.convert import backward, write
 from orchestrator.convert.draft import Draft
 from orchestrator.ops import Op
 from orchestrator.ops.parts import VALUES
@@ -23,13 +25,20 @@ _NARROW = "arithmetic in half precision"
 
 
 async def sound(draft: Draft, check: Check) -> tuple[Draft, OpCheck]:
-    """The draft that rejects as many decoys as it can, and what becomes of each."""
-    result = await check(write.op(draft))
+    """The draft that rejects as many decoys as it can, and what becomes of each; of gradients also their own decoys."""
+    with tempfile.TemporaryDirectory(prefix="sound-") as place:
+        if draft.forward:
+            (Path(place) / "decoys.py").write_text(backward.decoys(draft), encoding="utf-8")
+        return await _sound(draft, Path(place), check)
+
+
+async def _sound(draft: Draft, folder: Path, check: Check) -> tuple[Draft, OpCheck]:
+    result = await check(write.op(draft, folder))
     for _ in range(_TRIES):
         better = _answered(draft, result)
         if better == draft:
             break
-        draft, result = better, await check(write.op(better))
+        draft, result = better, await check(write.op(better, folder))
     return draft, result
 
 

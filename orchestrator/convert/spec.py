@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from orchestrator import arithmetic
-from orchestrator.convert.draft import DTYPES, Draft, Input, Output
+from orchestrator.convert.draft import Draft, Input, Output
 
 
 def spec(draft: Draft) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def spec(draft: Draft) -> dict[str, Any]:
     shapes = [list(shape) for shape in dict.fromkeys((*asked.shapes, *asked.large[:2]))] or [list(draft.sizes.values())]
     content: dict[str, Any] = {
         "name": draft.name,
-        "title": f"{draft.cut.target.name} of {draft.cut.target.path.name}",
+        "title": f"{'Gradients of ' if draft.forward else ''}{draft.cut.target.name} of {draft.cut.target.path.name}",
         "entry": entry,
         "dims": list(draft.dims),
         "inputs": {name: _input(one) for name, one in draft.inputs.items()},
@@ -26,7 +26,7 @@ def spec(draft: Draft) -> dict[str, Any]:
         "constraints": list(_constraints(draft, entry)),
         "sweep": {
             "shapes": shapes,
-            "dtypes": list(DTYPES),
+            "dtypes": list(draft.dtypes),
             "scales": list(asked.scales),
             "quick": {
                 dim: max([shape[at] for shape in asked.shapes] or [size]) or 1
@@ -116,6 +116,14 @@ def _semantics(draft: Draft) -> str:
     returned = ", ".join(draft.outputs)
     what = f"{draft.cut.target.name}" + (" in eval mode" if draft.built and draft.built.module else "")
     lines = [f"{returned} = {what}, as ref.py has it: the original code, on inputs widened to float32; rounded once."]
+    if draft.forward:
+        of = ", ".join(
+            f"{name} is the gradient of {one.key}" for name, one in draft.inputs.items() if one.kind == "gradient"
+        )
+        lines = [
+            f"{returned} = the gradients by {', '.join(draft.of.inputs)} of {what}, as autograd has them of the",
+            f"original code in ref.py, in float32, or in float64 for float64 inputs; rounded once. {of}.",
+        ]
     if state := {one.key: name for name, one in draft.inputs.items() if one.kind == "state"}:
         lines.append(
             "Its own tensors are inputs: " + ", ".join(f"{key} is {name}" for key, name in state.items()) + "."
@@ -132,8 +140,7 @@ def _constraints(draft: Draft, entry: str) -> list[str]:
     written = sorted({one.in_place for one in draft.outputs.values() if one.in_place})
     spans = [f"{dim} is {_said(draft, dim)}" for dim in draft.dims]
     return [
-        "Compute in float32, whatever the dtype of the inputs, and keep intermediate results in float32. For float32 "
-        'inputs give tl.dot input_precision="ieee".',
+        _arithmetic(draft),
         "All arithmetic happens inside kernels; several may be launched one after the other. On the host only "
         "allocate, read shapes and strides, and launch; no torch computation.",
         f"One file, {name}_triton.py, exporting {entry}.",
@@ -144,6 +151,17 @@ def _constraints(draft: Draft, entry: str) -> list[str]:
         "its entry, by shape, dtype, device and is_contiguous() alone, and raises ValueError or TypeError that says "
         "what was given.",
     ]
+
+
+def _arithmetic(draft: Draft) -> str:
+    ieee = 'For float32 inputs give tl.dot input_precision="ieee".'
+    if draft.forward:
+        return (
+            "Compute in float32 for half precision and float32, and in float64 for float64, which "
+            "torch.autograd.gradcheck asks for; keep intermediate results so too. A float argument of a kernel is a "
+            f"float32 on a GPU; pass numbers as tl.constexpr. {ieee}"
+        )
+    return f"Compute in float32, whatever the dtype of the inputs, and keep intermediate results in float32. {ieee}"
 
 
 def _said(draft: Draft, dim: str) -> str:

@@ -27,7 +27,8 @@ async def converted(
 ) -> tuple[Op, OpCheck]:
     target = extract.parse(f"{GIVEN}/{name}")
     wanted = Wanted(target, found or Examples(), root / (op or target.op))
-    return await convert(wanted, lambda _: None, lambda op: opcheck.check(op, judge))
+    (made,) = await convert(wanted, lambda _: None, lambda op: opcheck.check(op, judge))
+    return made.op, made.check
 
 
 def refused(result: OpCheck) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from orchestrator.judge import channel
-from orchestrator.judge.convert import composing, examine, trials
+from orchestrator.judge.convert import composing, examine, gradients, trials
 from orchestrator.judge.convert.subject import Asked, Problem, said
 from orchestrator.probed import Examined
 from orchestrator.records import to_json
@@ -41,6 +41,10 @@ class Probe:
         assert self._kept is not None
         if kind == "built":
             return {"shapes": trials.built(self._kept, **asked)}
+        if kind == "differentiated":
+            return {"found": to_json(gradients.differentiated(self._kept, **asked), indent=None)}
+        if kind == "gradients":
+            return {"differs": gradients.differs(self._kept, **asked)}
         return {"agrees": trials.agrees(self._kept, **asked)}
 
     def _examine(

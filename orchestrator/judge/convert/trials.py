@@ -43,7 +43,7 @@ def _outcome(test: ModuleType, reference: Any, trial: Trial) -> Outcome:
         if not trial.figures and want is not None:
             return Outcome(results=tuple(seen(one) for one in want), seconds=seconds)
         exact = tensors_of(test.exactly(inputs, case.parameters))
-        moved = tensors_of(test.exactly(_nudged(inputs), case.parameters))
+        moved = tensors_of(test.exactly(_nudged(inputs, trial.dtype), case.parameters))
     except BaseException as error:  # noqa: BLE001 - the person's code, on sizes that it may not take
         return Outcome(said(error))
     assert want is not None and exact is not None and moved is not None
@@ -60,17 +60,18 @@ def _outcome(test: ModuleType, reference: Any, trial: Trial) -> Outcome:
     )
 
 
-def _nudged(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The inputs in float64, each value changed by up to half a unit in the last place of float32: by as much as an
-    honest kernel may round it.
+def _nudged(inputs: Mapping[str, torch.Tensor], dtype: str) -> dict[str, torch.Tensor]:
+    """The inputs in float64, each value changed by up to half a unit in the last place of what is computed in, float32
+    or float64: by as much as an honest kernel may round it.
     """
+    unit = torch.finfo(torch.float64 if dtype == "float64" else torch.float32).eps
     generator = torch.Generator().manual_seed(_SEED)
 
     def nudge(tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
             return tensor
         by = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) - 0.5
-        return tensor.double() * (1 + 2**-23 * by)
+        return tensor.double() * (1 + unit * by)
 
     return {name: nudge(tensor) for name, tensor in inputs.items()}
 
@@ -113,7 +114,7 @@ def agrees(kept: Kept, folder: str, module: str, function: str, reference: str, 
     owner = kept.subject.owner
     state = dict([*owner.named_parameters(), *owner.named_buffers()]) if isinstance(owner, torch.nn.Module) else {}
     places = {"argument": kept.example.arguments, "state": state}
-    inputs = {name: _as_passed(places[kind][key].detach().clone()) for name, (kind, key) in source.items()}
+    inputs = {name: as_passed(places[kind][key].detach().clone()) for name, (kind, key) in source.items()}
     kernel = ModuleType(module)
     setattr(kernel, function, None)
     try:
@@ -125,16 +126,23 @@ def agrees(kept: Kept, folder: str, module: str, function: str, reference: str, 
         return f"the code that was cut out raised {said(error)}, where the original did not"
     assert got is not None and want is not None
     for at, (one, other) in enumerate(zip(got, want, strict=True)):
-        loose = 1e-5 if other.dtype is torch.float32 else 1e-12 if other.dtype is torch.float64 else 3e-2
-        if one.shape != other.shape:
-            return f"result {at} has shape {tuple(one.shape)}, where the original's is {tuple(other.shape)}"
-        size = float(other.double().abs().nan_to_num().max()) if other.numel() else 0.0
-        if not torch.allclose(one.double(), other.double(), rtol=loose, atol=loose * max(size, 1e-30), equal_nan=True):
-            off = float((one.double() - other.double()).abs().max())
-            return f"result {at} differs from the original's by up to {off:.3g}"
+        if why := unlike(one, other):
+            return f"result {at} {why}"
     return ""
 
 
-def _as_passed(tensor: torch.Tensor) -> torch.Tensor:
+def unlike(one: torch.Tensor, other: torch.Tensor) -> str:
+    """How a tensor is not the original's; "" where it is."""
+    loose = 1e-5 if other.dtype is torch.float32 else 1e-12 if other.dtype is torch.float64 else 3e-2
+    if one.shape != other.shape:
+        return f"has shape {tuple(one.shape)}, where the original's is {tuple(other.shape)}"
+    size = float(other.double().abs().nan_to_num().max()) if other.numel() else 0.0
+    if not torch.allclose(one.double(), other.double(), rtol=loose, atol=loose * max(size, 1e-30), equal_nan=True):
+        off = float((one.double() - other.double()).abs().max())
+        return f"differs from the original's by up to {off:.3g}"
+    return ""
+
+
+def as_passed(tensor: torch.Tensor) -> torch.Tensor:
     """A mask is passed as int32: an op has no inputs of bool."""
     return tensor.to(torch.int32) if tensor.dtype is torch.bool else tensor
