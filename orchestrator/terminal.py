@@ -29,6 +29,7 @@ class Terminal(Silent):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._spinner: Spinner | None = None
+        self._unanswered: set[int] = set()  # attempts of the round that were asked for
 
     def say(self, text: str, style: str = "") -> None:
         """Text, whatever it holds: that of a model or a candidate is shown, never interpreted."""
@@ -40,14 +41,17 @@ class Terminal(Silent):
         self._place(f"run {run.id}: ", judging)
         self.say(f"record in {folder}")
 
-    def asking(self, stage: str, round_: int) -> None:
-        """A prompt goes out; in round 0 nobody is asked."""
-        self.say(f"stage {stage}, round {round_}" if round_ else f"stage {stage}, without a model")
+    def asking(self, number: int, stage: str, round_: int) -> None:
+        """A prompt goes out, once for each sample; in round 0 nobody is asked."""
+        if not self._unanswered:
+            self._rest()
+            self.say(f"stage {stage}, round {round_}" if round_ else f"stage {stage}, without a model")
+        self._unanswered.add(number)
         if round_:
-            self._wait("asking for a proposal")
+            self._wait("asking for a proposal" if len(self._unanswered) == 1 else "and for another at the same time")
 
-    def judging(self, reply: Reply) -> None:
-        """The reply is being judged."""
+    def answered(self, number: int, reply: Reply) -> None:
+        """Who answered."""
         usage = reply.usage
         tokens = f", {usage.output_tokens} tokens" if usage.output_tokens is not None else ""
         self._rest()
@@ -57,6 +61,10 @@ class Terminal(Silent):
             self.say(f"  {reply.model} answered in {usage.latency_s:.1f} s{tokens}")
         else:
             self.say(f"  replayed a reply of {reply.model}")
+
+    def judging(self, number: int) -> None:
+        """All that was asked for is here, or will not come."""
+        self._unanswered.clear()
         self._wait("judging")
 
     def judged(self, attempt: Attempt) -> None:

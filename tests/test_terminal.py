@@ -35,8 +35,9 @@ def shown(terminal: bool, *attempts: Attempt) -> str:
     run = Run("r1", "rmsnorm", "run/r1", "0" * 40, "now", "recorded")
     watch.run_started(run, Path("runs/r1"), Judging("CPU", True, {"triton": "3.7.1"}, pieces))
     for attempt in attempts:
-        watch.asking(attempt.stage, attempt.round)
-        watch.judging(Reply("text", attempt.model, attempt.usage))
+        watch.asking(attempt.number, attempt.stage, attempt.round)
+        watch.answered(attempt.number, Reply("text", attempt.model, attempt.usage))
+        watch.judging(attempt.number)
         watch.judged(attempt)
     cost = costs.of_attempts(attempts, 0.0)
     ended = Run(
