@@ -151,7 +151,9 @@ class Recorder:
 
     def unanswered(self, error: OrchestratorError, folder: Path) -> None:
         """Keep why that attempt of a round has no reply, where others have one: it comes to a failure of ours."""
-        self._keep_report(Judged(Report(Status.INFRASTRUCTURE, printable(f"no reply: {error}", _WORDS)), None), folder)
+        self._keep_report(
+            Judged(Report(Status.INFRASTRUCTURE, printable(f"unanswered: {error}", _WORDS)), None), folder
+        )
 
     def is_unanswered(self, folder: Path) -> bool:
         """Whether `unanswered` said so of that attempt."""

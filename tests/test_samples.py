@@ -131,7 +131,7 @@ async def test_a_call_that_fails_is_an_attempt_and_the_round_goes_on(rmsnorm: Op
     agent = Scripted(correct_1=(WRONG, AgentError("529 overloaded"), WORSE), correct_2=(GOOD, WRONG, WRONG))
     run = await play(rmsnorm, tmp_path, agent, 3, CORRECT)
     assert statuses(run)[:3] == [Status.WRONG_VALUES, Status.INFRASTRUCTURE, Status.WRONG_VALUES] and run.best == 4
-    assert run.attempts[1].report.message == "no reply: 529 overloaded" and run.cost.calls == 5
+    assert run.attempts[1].report.message == "unanswered: 529 overloaded" and run.cost.calls == 5
     assert "529" not in told(agent.last["correct-2"]), "a model is told of kernels"
     workspaces = tmp_path / "workspaces"
     assert _rows(workspaces) == _rebuilt(workspaces)

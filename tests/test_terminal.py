@@ -74,6 +74,23 @@ def test_the_round_its_end_the_cases_and_the_decision(terminal: bool) -> None:
     assert ("\x1b" in text) is terminal
 
 
+def test_several_proposals_of_a_round_are_told_apart() -> None:
+    screen = io.StringIO()
+    watch = Terminal(Console(file=screen, width=120))
+    for number in (1, 2):
+        watch.asking(number, "correct", 1)
+    watch.answered(2, Reply("text", "some-model", Usage(1.5)))
+    watch.judging(1)
+    watch.judging(2)
+    watch.asking(3, "correct", 2)
+    watch.judging(3)
+    assert screen.getvalue().splitlines() == [
+        *("stage correct, round 1", "  asking for a proposal", "  and for another at the same time"),
+        *("  some-model answered in 1.5 s", "  judging attempt 1", "  judging attempt 2"),
+        *("stage correct, round 2", "  asking for a proposal", "  judging"),
+    ]
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_candidates_text_cannot_reach_the_terminal_as_control_codes(terminal: bool) -> None:
     finding = Finding(Status.FORBIDDEN, f"k.py:1{HOSTILE}", HOSTILE, HOSTILE, HOSTILE)
