@@ -15,12 +15,12 @@ types:
 	$(PYTHON) -m mypy
 
 test:
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n auto --maxprocesses 8 --dist loadfile
 
 # What takes longer; its last output is kept in benchmarks/results/check-all.txt.
 check-all: lint types check-oldest
 	$(PYTHON) -m pip install --quiet -e '.[dev,ray]'
-	$(PYTHON) -m pytest -m "long or not long" 2>&1 | tee benchmarks/results/check-all.txt
+	$(PYTHON) -m pytest -n auto --maxprocesses 8 --dist loadfile -m "long or not long" 2>&1 | tee benchmarks/results/check-all.txt
 	$(PYTHON) -m orchestrator redteam --device cpu 2>&1 | tee benchmarks/results/redteam-cpu.txt
 	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-cpu.txt
 	$(PYTHON) benchmarks/kill_verdicts.py 2>&1 | tee benchmarks/results/kill-verdicts-cpu.txt
@@ -53,4 +53,4 @@ readme:
 check-oldest:
 	$(PYTHON) -m venv build/oldest
 	build/oldest/bin/pip install --quiet -c constraints-oldest.txt -e '.[dev]'
-	build/oldest/bin/python -m pytest 2>&1 | tee benchmarks/results/check-oldest.txt
+	build/oldest/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile 2>&1 | tee benchmarks/results/check-oldest.txt

@@ -34,7 +34,7 @@ def replayed(workspaces: Path, arguments: argparse.Namespace) -> str:
     )
     if done.returncode not in (0, 1):
         raise SystemExit(f"the batch failed: {done.stderr[-2000:]}")
-    return done.stdout
+    return done.stdout.replace(f"{ROOT.parent.parent}/", "")
 
 
 def row(run: Run) -> tuple[str, bool]:

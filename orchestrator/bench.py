@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Protocol
 
 from orchestrator import decision, records, weigh
-from orchestrator.attempt import judge_kernel, require_sandbox
+from orchestrator.attempt import judge_kernel
 from orchestrator.config import Settings
 from orchestrator.decide import decide
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
-from orchestrator.finish import NOTHING_TO_MEASURE_ON
 from orchestrator.measured import Measured
-from orchestrator.measuring import Rivals, measure_kernel
+from orchestrator.measuring import Rivals, measure_kernel, started
 from orchestrator.ops import Op
 from orchestrator.records import Judging, Measurement, Record, Report, Status, Verdict
 from orchestrator.tree import lay_out
@@ -66,11 +65,7 @@ async def bench(
     """
     if unknown := set(dtypes) - set(op.spec.bench.dtypes):
         raise UsageError(f"--dtype {sorted(unknown)[0]}: {op.name} is measured with {', '.join(op.spec.bench.dtypes)}")
-    judging = await executor.start()
-    if judging.interpreted:
-        raise UsageError(NOTHING_TO_MEASURE_ON)
-    if settings.judge.require_sandbox:
-        require_sandbox(judging)
+    judging = await started(executor, settings)
     watch.verifying(judging)
     report = await judge_kernel(file.data, op, _export(op), executor, settings.judge, folder / "judged")
     watch.verified(file.name, report)

@@ -14,6 +14,7 @@ from pathlib import Path
 from orchestrator import ops, resources
 from orchestrator.errors import UsageError
 from orchestrator.ops import Op
+from orchestrator.ops.spec import NAME
 from orchestrator.text import printable
 from orchestrator.tree import lay_out, os_errors, remove_tree
 
@@ -63,7 +64,7 @@ def opened(own: Path | None) -> Catalogue:
 def place(name: str, own: Path | None) -> Path:
     """The folder that a new op of this name is to have. Raises UsageError where it may not be called so."""
     folder = (own or OWN) / name
-    if not re.fullmatch(ops.NAME, name):
+    if not re.fullmatch(NAME, name):
         raise UsageError(f"{printable(repr(name))} is no name for an op: small letters, digits and _, a letter first")
     if name in ops.names(_shipped()):
         raise UsageError(f"an op {name} is shipped; choose another name (`python -m orchestrator ops show {name}`)")

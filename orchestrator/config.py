@@ -17,7 +17,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from orchestrator import resources
+from orchestrator import resources, yamlfile
 from orchestrator.agents.choose import AgentOptions
 from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
@@ -242,12 +242,7 @@ def merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"settings file {file} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"settings file {file} is not YAML: {' '.join(str(error).split())}") from error
+    content = yamlfile.read(file, f"settings file {file}")
     if not isinstance(content, dict):
         raise UsageError(
             f"settings file {file} holds no mapping of sections, such as 'loop:' with 'rounds: 2' below it"
@@ -258,7 +253,7 @@ def _read(file: Path) -> dict[str, Any]:
 def _explained(error: ValidationError) -> str:
     """The first problem in one line, with the nearest known key where the key is unknown."""
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
+    where = yamlfile.place(first["loc"])
     if first["type"] not in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"setting {where}: {first['msg']}, got {first['input']!r}"
     known = _known_keys(Settings.model_fields)

@@ -13,13 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator import catalogue, kept, opcheck, ops, prompts, reply
+from orchestrator import catalogue, consult, opcheck, ops, prompts, reply
 from orchestrator.agents import Agent, Request
-from orchestrator.agents.render import render
 from orchestrator.config import Settings
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
-from orchestrator.tree import lay_out, os_errors, write_whole
+from orchestrator.tree import lay_out, write_whole
 
 FOLDER = "drafts"  # in the workspaces
 _APPROVED = re.compile(r"^approved\s*:.*\n?", re.MULTILINE)
@@ -49,12 +48,8 @@ async def draft(
     best = Draft({}, "nothing was asked")
     for round_ in range(1, settings.loop.rounds + 1):
         folder = record / f"{round_:02}-draft"
-        with os_errors(f"make {folder}"):
-            folder.mkdir(parents=True)
-        write_whole(folder / kept.PROMPT, render(prompt))
         tell(f"round {round_}: asking; the record is in {folder}")
-        answer = await agent.propose(Request(prompt, "draft", round_, folder))
-        kept.keep(answer, folder)
+        answer = await consult.answered(agent, Request(prompt, "draft", round_, folder))
         drafted = await _drafted(name, answer.text, executor, settings)
         best = drafted if drafted.files else replace(best, problem=drafted.problem)
         if not drafted.problem:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from orchestrator.ops import OpSpec
+from orchestrator.ops.spec import OpSpec
 from orchestrator.records import Finding
 from orchestrator.signature import entry_of
 from orchestrator.source import FunctionNode, Source, read

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator import past
-from orchestrator.attempt import judge_kernel, require_sandbox
+from orchestrator.attempt import judge_kernel
 from orchestrator.config import Settings
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.measured import Measured
+from orchestrator.measuring import started
 from orchestrator.ops import Op
 from orchestrator.recorder import Recorder
 from orchestrator.records import Decision, Judging, Run, Verdict, from_json
@@ -23,11 +24,6 @@ from orchestrator.settle import conclude, weighed
 from orchestrator.text import printable
 from orchestrator.watch import Watch
 from orchestrator.workspace import RunBranch, Workspace
-
-NOTHING_TO_MEASURE_ON = (
-    "there is nothing to measure on: no GPU is visible here, and times in Triton's interpreter mean nothing; "
-    "run this on a machine with a GPU"
-)
 
 
 @dataclass(frozen=True)
@@ -63,11 +59,7 @@ async def measure(ended: Ended, executor: Executor, settings: Settings, watch: W
         raise UsageError(f"{run.id} ended in {run.verdict.decision}; only a run that is UNMEASURED can be measured")
     if run.best is None:
         raise UsageError(f"no attempt of {run.id} was accepted, so there is nothing to measure; start a new run")
-    judging = await executor.start()
-    if judging.interpreted:
-        raise UsageError(NOTHING_TO_MEASURE_ON)
-    if settings.judge.require_sandbox:
-        require_sandbox(judging)
+    judging = await started(executor, settings)
     recorder = Recorder.reopen(ended.folder, ended.branch, run, ended.op, judging, watch)
     with recorder.recording():
         recorder.rejudged(

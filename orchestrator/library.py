@@ -26,6 +26,7 @@ from orchestrator.errors import UsageError
 from orchestrator.executors import pool
 from orchestrator.executors.remembering import remembering
 from orchestrator.ledger import Ledger, entered
+from orchestrator.measuring import NOTHING_TO_MEASURE_ON
 from orchestrator.ops import Op
 from orchestrator.records import Judging, Report, Run
 from orchestrator.verifying import KernelFile, Verified
@@ -199,7 +200,7 @@ def _settings(given: SomeSettings) -> Settings:
 def require_gpu(settings: Settings) -> None:
     """Before anything is started: to measure is to need a GPU. Raises UsageError where there is none to be used."""
     if settings.judge.device == "cpu" or (settings.judge.executor == "local" and not gpu.present()):
-        raise UsageError(finish.NOTHING_TO_MEASURE_ON)
+        raise UsageError(NOTHING_TO_MEASURE_ON)
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:

@@ -11,17 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator.attempt import Export
+from orchestrator.attempt import Export, require_sandbox
 from orchestrator.config import Settings
+from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.measured import Baseline, Measured, MeasureJob
 from orchestrator.ops import Op
-from orchestrator.records import from_json, to_json
+from orchestrator.records import Judging, from_json, to_json
 from orchestrator.tree import lay_out, os_errors, write_whole
 
 MEASURED = "measured.json"  # last to be written: where it is, the measurement is whole
 _GENERATED = "inductor"
 _CHAMPION, _BEST = "champion", "best"  # folders of their kernels, in the job's folder
+NOTHING_TO_MEASURE_ON = (
+    "there is nothing to measure on: no GPU is visible here, and times in Triton's interpreter mean nothing; "
+    "run this on a machine with a GPU"
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,18 @@ class Rivals:
     champion: bytes | None = None
     main: str = ""  # commit
     best: bytes | None = None  # the run's best kernel so far, where the candidate is a later one
+
+
+async def started(executor: Executor, settings: Settings) -> Judging:
+    """Where the judge would measure. Raises UsageError where that is nowhere, JudgeError where the sandbox that is
+    required lacks a piece.
+    """
+    judging = await executor.start()
+    if judging.interpreted:
+        raise UsageError(NOTHING_TO_MEASURE_ON)
+    if settings.judge.require_sandbox:
+        require_sandbox(judging)
+    return judging
 
 
 async def measure_kernel(

@@ -13,7 +13,8 @@ from pathlib import Path
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
-from orchestrator.ops import VALUES, Op
+from orchestrator.ops import Op
+from orchestrator.ops.parts import VALUES
 from orchestrator.records import DecoyResult, Fate, OpCheck, OpCheckJob
 from orchestrator.text import printable
 from orchestrator.tree import lay_out

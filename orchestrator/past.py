@@ -19,7 +19,7 @@ from orchestrator.errors import UsageError
 from orchestrator.measured import Measured
 from orchestrator.measuring import MEASURED
 from orchestrator.measuring import kept as kept_measured
-from orchestrator.ops import kernel_name
+from orchestrator.ops.spec import kernel_name
 from orchestrator.recorder import ENVIRONMENT, MEASUREMENTS, RUN
 from orchestrator.records import Attempt, Judging, Reply, Report, Run, from_json
 from orchestrator.text import printable

@@ -9,17 +9,16 @@ from __future__ import annotations
 import difflib
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
+from orchestrator import locks, yamlfile
 from orchestrator.errors import UsageError
 from orchestrator.recorder import new_id
 from orchestrator.records import Record, from_json, to_json
@@ -82,12 +81,7 @@ def named(text: str, known: Known, take: Take = itself, where: str = "--ops") ->
 
 def read(file: Path, known: Known, take: Take = itself) -> tuple[Wanted, ...]:
     """Ops from a YAML list of names, or of mappings with `op` and sections of settings. Raises UsageError."""
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--ops-file {file} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"--ops-file {file} is not YAML: {' '.join(str(error).split())}") from error
+    content = yamlfile.read(file, f"--ops-file {file}")
     if not isinstance(content, list):
         raise UsageError(f"--ops-file {file} holds no list, such as '- rmsnorm' or '- {{op: rmsnorm, loop: ...}}'")
     entries = [_entry(one, f"--ops-file {file}, entry {number}") for number, one in enumerate(content, 1)]
@@ -122,18 +116,10 @@ def newest(workspaces: Path) -> Plan:
         raise UsageError(f"{files[-1]} is no plan of a batch that this program can read; begin a new batch") from error
 
 
-@contextmanager
-def held(plan: Plan, workspaces: Path) -> Iterator[None]:
+def held(plan: Plan, workspaces: Path) -> AbstractContextManager[None]:
     """Hold the batch: two processes that work on the same one would ask for the same replies. Ends with the process."""
-    lock = FileLock(plan.folder(workspaces) / "lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise UsageError(f"{plan.id} is being worked on by another process; wait for it or end it") from None
-    try:
-        yield
-    finally:
-        lock.release()
+    refusal = f"{plan.id} is being worked on by another process; wait for it or end it"
+    return locks.held(plan.folder(workspaces) / "lock", refusal)
 
 
 def _entry(one: object, where: str) -> Wanted:

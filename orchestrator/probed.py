@@ -73,6 +73,7 @@ class Examined(Record):
     arguments: tuple[str, ...] = ()  # in the order of the signature
     calls: tuple[Called, ...] = ()
     built: Built | None = None
+    notes: tuple[str, ...] = ()
     problem: str = ""
 
 

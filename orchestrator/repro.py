@@ -10,7 +10,8 @@ import ast
 import math
 
 from orchestrator import resources
-from orchestrator.ops import Op, OpSpec
+from orchestrator.ops import Op
+from orchestrator.ops.spec import OpSpec
 from orchestrator.records import CaseResult, Report, Status
 from orchestrator.text import printable
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from orchestrator import rounds
 from orchestrator.errors import WorkspaceError
 from orchestrator.records import Attempt, Report, Run, from_json
 from orchestrator.text import printable
@@ -55,7 +56,7 @@ def _is_same(branch: RunBranch, baseline: str) -> bool:
 
 def _of(run: Run) -> Iterator[str]:
     for attempt in run.attempts:
-        if ended := _ended(run, attempt):
+        if rounds.answered(attempt) and (ended := _ended(run, attempt)):
             yield f"{attempt.stage}: {attempt.status}, {ended}"
 
 
@@ -63,7 +64,7 @@ def wrong(report: Report) -> str:
     """What was wrong with an attempt that was not accepted, in one line."""
     if not report.passed:
         return printable((report.diagnosis or (report.message,))[0], _WORDS)
-    return printable(f"correct, and the audit establishes {report.grave[0].message}", _WORDS)
+    return printable(f"not accepted: the audit establishes {report.grave[0].message}", _WORDS)
 
 
 def _ended(run: Run, attempt: Attempt) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from orchestrator import config, doctor
-from orchestrator.doctor import Asked, Condition, State
+from orchestrator.doctor import disk, graphics, models, stack, tools
+from orchestrator.doctor.condition import Asked, Condition, State
 from orchestrator.records import SandboxPiece
 
 ROOT = Path(__file__).parent.parent
@@ -119,13 +120,13 @@ def test_an_untested_version_is_named(tmp_path: Path) -> None:
 
 
 def test_what_is_not_installed_stops_a_run() -> None:
-    condition = doctor.installed("no-such-distribution", (1, 0), (2, 0))
+    condition = stack.installed("no-such-distribution", (1, 0), (2, 0))
     assert condition.stops and "is not installed" in condition.said
 
 
 def test_the_tested_versions_are_those_of_the_package() -> None:
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    for name, (low, high) in doctor.TESTED.items():
+    for name, (low, high) in stack.TESTED.items():
         assert f"{name}>={low[0]}.{low[1]},<{high[0]}.{high[1]}" in dependencies
 
 
@@ -142,10 +143,10 @@ def test_a_gpu_that_was_asked_for_and_is_not_there(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "file" / "cache"))
-    condition = doctor.writable_cache()
+    condition = graphics.writable_cache()
     assert condition.state is State.LACKING and "Not a directory" in condition.said and not condition.stops
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "not" / "yet"))
-    assert doctor.writable_cache().state is State.OK
+    assert graphics.writable_cache().state is State.OK
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -158,10 +159,10 @@ def script(folder: Path, name: str, body: str) -> Path:
 
 def test_a_compiler_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", str(tmp_path / "none"))
-    assert doctor.tried_compiler().stops and "cannot be run" in doctor.tried_compiler().said
+    assert graphics.tried_compiler().stops and "cannot be run" in graphics.tried_compiler().said
     failing = script(tmp_path, "cc", "echo 'x.c:1:10: fatal error: Python.h: No such file or directory' >&2; exit 1")
     monkeypatch.setenv("CC", str(failing))
-    assert doctor.tried_compiler().stops and "Python.h: No such file" in doctor.tried_compiler().said
+    assert graphics.tried_compiler().stops and "Python.h: No such file" in graphics.tried_compiler().said
 
 
 @pytest.mark.skipif(
@@ -169,7 +170,7 @@ def test_a_compiler_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_a_compiler_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CC", raising=False)
-    assert doctor.tried_compiler().state is State.OK, doctor.tried_compiler().said
+    assert graphics.tried_compiler().state is State.OK, graphics.tried_compiler().said
 
 
 # --- git, the confinement, the disk
@@ -194,11 +195,11 @@ def test_a_git_that_cannot_make_a_repository_stops_a_run(tmp_path: Path) -> None
 
 def test_a_missing_piece_of_the_confinement_is_named() -> None:
     pieces = [SandboxPiece("limits", True), SandboxPiece("TCP refused", False, "no Landlock here")]
-    condition = doctor.confinement(pieces, required=False)
+    condition = tools.confinement(pieces, required=False)
     assert condition.state is State.LACKING and "TCP refused (no Landlock here)" in condition.said
     assert not condition.stops
-    assert doctor.confinement(pieces, required=True).stops
-    assert doctor.confinement(pieces[:1], required=True).state is State.OK
+    assert tools.confinement(pieces, required=True).stops
+    assert tools.confinement(pieces[:1], required=True).state is State.OK
 
 
 def test_workspaces_that_cannot_be_written_stop_a_run(tmp_path: Path) -> None:
@@ -209,7 +210,7 @@ def test_workspaces_that_cannot_be_written_stop_a_run(tmp_path: Path) -> None:
 
 
 def test_little_room_is_said(tmp_path: Path) -> None:
-    condition = doctor.disk(asked(tmp_path, "judge.limits.scratch_mb=1000000000"))
+    condition = disk.disk(asked(tmp_path, "judge.limits.scratch_mb=1000000000"))
     assert condition.state is State.LACKING and "GiB free" in condition.said and not condition.stops
 
 
@@ -277,7 +278,7 @@ def test_any_http_answer_is_an_answer(data: bytes, state: State, monkeypatch: py
         monkeypatch.delenv(name, raising=False)
     with answering(data) as (address, _):
         monkeypatch.setenv("OPENAI_BASE_URL", address)
-        condition = doctor.openai_server(asked())
+        condition = models.openai_server(asked())
     assert condition.state is state and address in condition.said, condition
 
 
@@ -326,12 +327,12 @@ def test_a_bug_in_a_check_is_not_a_lack() -> None:
 
 
 def test_a_command_is_looked_for_before_it_is_needed() -> None:
-    def condition(**agent: object) -> doctor.Condition:
+    def condition(**agent: object) -> Condition:
         settings = config.load(flags={"agent": agent})
-        return doctor.command(doctor.Asked(settings, Path("workspaces")))
+        return models.command(Asked(settings, Path("workspaces")))
 
-    assert condition(name="auto").state is doctor.State.UNNEEDED
+    assert condition(name="auto").state is State.UNNEEDED
     lacking = condition(name="command", command="no-such-program -p")
     assert lacking.stops and "no program 'no-such-program' on PATH" in lacking.said
     there = condition(name="command", command="true")
-    assert there.state is doctor.State.OK and "it gets no key, no network, its work folder" in there.said
+    assert there.state is State.OK and "it gets no key, no network, its work folder" in there.said

@@ -23,7 +23,8 @@ from orchestrator.errors import OrchestratorError, UsageError
 from orchestrator.export import certificate, envelope, package, pull_request, source
 from orchestrator.export.bindings import bindings
 from orchestrator.export.envelope import Sizes
-from orchestrator.ops import Op, OpSpec
+from orchestrator.ops import Op
+from orchestrator.ops.spec import OpSpec
 from orchestrator.recorder import Recorder
 from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Status, Usage, Verdict
 from orchestrator.settle import conclude

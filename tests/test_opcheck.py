@@ -10,7 +10,8 @@ import pytest
 from orchestrator import config, opcheck, ops, resources
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import LocalExecutor
-from orchestrator.ops import Op, Telling, Tolerance
+from orchestrator.ops import Op
+from orchestrator.ops.parts import Telling, Tolerance
 from orchestrator.records import DecoyResult, Fate, OpCheck, Status
 from tests.test_cli import orchestrator
 

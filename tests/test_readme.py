@@ -29,7 +29,7 @@ def test_the_help_is_the_current_one() -> None:
 def test_both_commands_are_there() -> None:
     text = README.read_text()
     assert "pip install -e . && python -m orchestrator --op rmsnorm" in text
-    assert "pip install -e '.[dev]' && python -m pytest" in text
+    assert "pip install -e '.[dev]' && python -m pytest -n auto --maxprocesses 8 --dist loadfile" in text
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from orchestrator import ops, policy, resources
 from orchestrator.config import JudgeSettings
 from orchestrator.executors.local import LocalExecutor
-from orchestrator.ops import Tag
+from orchestrator.ops.parts import Tag
 from orchestrator.prompts import Prompts
 from orchestrator.records import Judging, Status
 from orchestrator.verifying import KernelFile, verify

@@ -136,6 +136,9 @@ async def test_a_call_that_fails_is_an_attempt_and_the_round_goes_on(rmsnorm: Op
     workspaces = tmp_path / "workspaces"
     assert _rows(workspaces) == _rebuilt(workspaces)
     assert [row["answered"] for row in _rows(workspaces)["model_calls"]] == [1, 0, 1, 1, 1, 1]
+    later = Scripted(correct_1=(GOOD,))
+    await play(rmsnorm, tmp_path, later, 1, CORRECT)
+    assert "3 of 3 cases wrong" in told(later.last["correct-1"]) and "529" not in told(later.last["correct-1"])
 
 
 async def test_a_run_is_decided_by_the_best_of_its_last_round(rmsnorm: Op, tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ does not get.
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from orchestrator import resources
+from orchestrator import resources, yamlfile
 from orchestrator.errors import UsageError
 
 PROMPT_FILE = "{prompt}"  # in a command: the path of a file that holds the prompt
@@ -79,15 +79,7 @@ def _shipped() -> Path:
 
 
 def _read(path: Path) -> Preset:
-    try:
-        return Preset.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise UsageError(f"there is no preset {path}; shipped are {', '.join(names())}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the preset {path} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"the preset {path} is no YAML: {' '.join(str(error).split())}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "its top"
-        raise UsageError(f"the preset {path} is wrong at {where}: {first['msg']}") from error
+    if not os.access(path, os.F_OK):
+        raise UsageError(f"there is no preset {path}; shipped are {', '.join(names())}")
+    called = f"the preset {path}"
+    return yamlfile.checked(TypeAdapter(Preset), yamlfile.read(path, called), called)

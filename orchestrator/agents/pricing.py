@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, TypeAdapter
 
-from orchestrator.errors import UsageError
+from orchestrator import yamlfile
 from orchestrator.records import Usage
 
 _MILLION = 1_000_000
@@ -41,16 +40,8 @@ class PriceTable(BaseModel):
 
 def load(path: Path) -> PriceTable:
     """The table in a YAML file. Raises UsageError."""
-    try:
-        return PriceTable.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
-    except OSError as err:
-        raise UsageError(f"the price table {path} cannot be read: {err.strerror}") from err
-    except yaml.YAMLError as err:
-        raise UsageError(f"the price table {path} is no YAML: {' '.join(str(err).split())}") from err
-    except ValidationError as err:
-        first = err.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"the price table {path} is wrong at {where or 'its top'}: {first['msg']}") from err
+    called = f"the price table {path}"
+    return yamlfile.checked(TypeAdapter(PriceTable), yamlfile.read(path, called) or {}, called)
 
 
 def cost(usage: Usage, model: str, table: PriceTable) -> float | None:

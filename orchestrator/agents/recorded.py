@@ -12,9 +12,9 @@ from datetime import date as Date
 from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter
 
+from orchestrator import yamlfile
 from orchestrator.agents import Request
 from orchestrator.agents.keys import ANTHROPIC_KEY, OPENAI_KEY, OPENAI_URL
 from orchestrator.errors import UsageError
@@ -74,14 +74,7 @@ class RecordedAgent:
 
 
 def _load(index: Path) -> tuple[Entry, ...]:
-    try:
-        entries = TypeAdapter(tuple[Entry, ...]).validate_python(yaml.safe_load(_read(index)))
-    except yaml.YAMLError as err:
-        raise UsageError(f"{index} is no YAML: {' '.join(str(err).split())}") from err
-    except ValidationError as err:
-        first = err.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{index} is wrong at {where or 'its top'}: {first['msg']}") from err
+    entries = yamlfile.checked(TypeAdapter(tuple[Entry, ...]), yamlfile.read(index, str(index)), str(index))
     missing = [entry.file for entry in entries if not (index.parent / entry.file).is_file()]
     if missing or not entries:
         raise UsageError(f"{index} names {', '.join(missing) or 'no reply'}, which is not there")

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import kept, prompts, resources
+from orchestrator import consult, prompts, resources
 from orchestrator.agents import Agent, Request
-from orchestrator.agents.render import render
 from orchestrator.audit import trials
 from orchestrator.audit.claims import FACTS, MOST, Claim, Outcome, Tested, read
 from orchestrator.audit.findings import AuditFinding, Part, Rule, Severity
@@ -23,7 +22,6 @@ from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.records import Compiled, Prompt, Record, Turn
 from orchestrator.text import printable
-from orchestrator.tree import os_errors, write_whole
 
 STAGE = "audit"
 _WHY = "A model claimed it, and the judge saw it at the input that the claim names."
@@ -128,11 +126,7 @@ async def review(
 ) -> Review:
     """Ask the agent, keep what it said in `folder`, and test its claims where there is an op and a judge."""
     asked = prompt(kernel, found, op, triton)
-    with os_errors(f"make {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / kept.PROMPT, render(asked))
-    answer = await agent.propose(Request(asked, STAGE, 1, folder))
-    kept.keep(answer, folder)
+    answer = await consult.answered(agent, Request(asked, STAGE, 1, folder))
     try:
         claims, unreadable = read(answer.text)
     except ValueError as error:

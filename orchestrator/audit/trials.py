@@ -18,7 +18,8 @@ from orchestrator.audit.claims import Claim, ClaimedCase, Outcome, Tested
 from orchestrator.config import JudgeSettings
 from orchestrator.errors import InfrastructureError
 from orchestrator.executors import Executor
-from orchestrator.ops import Op, OpSpec
+from orchestrator.ops import Op
+from orchestrator.ops.spec import OpSpec
 from orchestrator.records import CaseResult, Compiled, Parameter, Report, Status
 from orchestrator.text import printable
 from orchestrator.verifying import rendering

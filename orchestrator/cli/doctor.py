@@ -29,10 +29,11 @@ def examine_machine(
     """
     from orchestrator import doctor
     from orchestrator.agents.choose import check_name
+    from orchestrator.doctor.condition import Asked
 
     given = {"agent": {"name": agent}, **options.judge(device, require_sandbox=require_sandbox)}
     settings = options.settings(config, override, given)
     check_name(settings.agent.name)
-    conditions = doctor.examine(doctor.Asked(settings, workspaces))
+    conditions = doctor.examine(Asked(settings, workspaces))
     typer.echo(doctor.to_json(conditions) if json else doctor.to_text(conditions))
     raise typer.Exit(doctor.exit_code(conditions))

@@ -22,6 +22,7 @@ from orchestrator.ops import Op, load
 from orchestrator.records import OpCheck
 
 Tell = Callable[[str], None]
+_GIVEN = ("get_inputs", "get_init_inputs")  # of the file, run with the target
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ async def drafted(wanted: Wanted, probe: Prober, tell: Tell) -> Draft:
     """The op as the examples and the code's own behaviour give it."""
     cut = extract.cut(wanted.target)
     tell(f"{cut.target.name}: cut from {', '.join(sorted({file.name for file in cut.files}))}")
-    found = await probe.examine(wanted.target, wanted.examples.init, wanted.examples.calls or None)
+    found = await probe.examine(extract.cut(wanted.target, _GIVEN), wanted.examples.init, wanted.examples.calls or None)
     if found.built and found.built.opaque:
         cut = extract.cut(wanted.target, keep=("get_init_inputs",))
     first = begin.shared(begin.draft(cut, found, wanted.place.name), wanted.examples)

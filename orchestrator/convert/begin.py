@@ -31,7 +31,8 @@ def draft(cut: Cut, found: Examined, name: str) -> Draft:
         if state.seen.floating and not state.constant:
             inputs[_identifier(key, set(inputs))] = Input((), "state", key, values=_values(state.seen, weights=True))
     inputs = {n: _placed(one, call, found) for n, one in inputs.items()}
-    notes = [f"the mask {n} is passed as int32: 0 is False, 1 is True" for n, one in inputs.items() if one.boolean]
+    notes = [*found.notes]
+    notes += [f"the mask {n} is passed as int32: 0 is False, 1 is True" for n, one in inputs.items() if one.boolean]
     if found.built and found.built.module:
         notes.append("it is converted in eval mode: dropout does nothing, statistics stay")
     constant = [key for key, state in (found.built.state if found.built else {}).items() if state.constant]

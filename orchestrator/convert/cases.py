@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orchestrator import arithmetic
 from orchestrator.convert import dims
 from orchestrator.convert.asks import Asks
 from orchestrator.convert.dims import Sizes
@@ -18,12 +19,11 @@ from orchestrator.convert.draft import HALF, Draft, Values
 from orchestrator.convert.spec import telling_shape
 from orchestrator.convert.vary import follows
 from orchestrator.errors import UsageError
-from orchestrator.ops import VALUES
+from orchestrator.ops.parts import LAYOUTS, VALUES
 from orchestrator.probed import Outcome, Trial
 from orchestrator.records import Parameter
 
 _SMALL, _LARGER = 1e-3, (30.0, 8.0, 3.0)  # scales of the inputs; of the larger ones the largest that can be judged
-_LAYOUTS = ("sliced", "transposed")
 _USUAL = (
     "rows",
     "columns",
@@ -31,7 +31,7 @@ _USUAL = (
     "zero_row",
     "nan",
     "large",
-    *_LAYOUTS,
+    *LAYOUTS,
 )  # asked of each op that can be judged on them
 _REL = {
     "float32": 1e-5,
@@ -165,7 +165,7 @@ async def _empty(draft: Draft, probe: Asks) -> tuple[tuple[int, ...], ...]:
 
 
 def _results(draft: Draft, sizes: Sizes) -> list[tuple[int, ...]]:
-    return [tuple(dims.evaluated(text, sizes) for text in one.shape) for one in draft.outputs.values()]
+    return [tuple(arithmetic.value(text, sizes) for text in one.shape) for one in draft.outputs.values()]
 
 
 async def _scales(draft: Draft, probe: Asks) -> tuple[float, ...]:
@@ -194,7 +194,7 @@ def _as_exact(outcome: Outcome, usual: Outcome) -> bool:
 async def _kinds(draft: Draft, probe: Asks) -> list[str]:
     """Kinds of telling values that can be judged by the tolerance of normal ones, and layouts where inputs have any."""
     strided = any(one.strided for one in draft.inputs.values())
-    wanted = [kind for kind in VALUES if strided or kind not in _LAYOUTS]
+    wanted = [kind for kind in VALUES if strided or kind not in LAYOUTS]
     sizes = _telling_sizes(draft)
     usual, *outcomes = await probe.trials(draft, [Trial(sizes), *(Trial(sizes, values=kind) for kind in wanted)])
     return [kind for kind, one in zip(wanted, outcomes, strict=True) if _as_exact(one, usual)]

@@ -123,11 +123,6 @@ def _bracketed(text: str) -> str:
     return f"({text})" if " " in text else text
 
 
-def evaluated(text: str, sizes: Mapping[str, int]) -> int:
-    """What a size comes to, as `expression` writes it."""
-    return int(eval(text, {"__builtins__": {}}, dict(sizes)))
-
-
 def divisors(size: int) -> list[int]:
     """Steps that a dim of this size may have, the smallest first."""
     return [step for step in range(1, size + 1) if size % step == 0]

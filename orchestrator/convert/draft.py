@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from orchestrator.convert.dims import Sizes, Span, evaluated
+from orchestrator import arithmetic
+from orchestrator.convert.dims import Sizes, Span
 from orchestrator.convert.extract import Cut
 from orchestrator.probed import Built, Literal
 from orchestrator.records import Parameter
@@ -106,7 +107,7 @@ class Draft:
     def elements(self, sizes: Sizes) -> int:
         """Elements of all tensors of a call."""
         shapes = [*(one.shape for one in self.inputs.values()), *(one.shape for one in self.outputs.values())]
-        return sum(math.prod(evaluated(text, sizes) for text in shape) for shape in shapes)
+        return sum(math.prod(arithmetic.value(text, sizes) for text in shape) for shape in shapes)
 
     @property
     def dims(self) -> tuple[str, ...]:

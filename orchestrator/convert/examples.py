@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from orchestrator import yamlfile
 from orchestrator.errors import UsageError
 from orchestrator.probed import Literal, Seen
 
@@ -72,16 +72,12 @@ class PartSeen:
 
 def read(path: Path) -> Examples:
     """The examples of a YAML file. Raises UsageError."""
+    content = yamlfile.read(path, str(path))
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
         file = _File.model_validate(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "its top"
+        where = yamlfile.place(first["loc"]) or "its top"
         raise UsageError(f"{path}: {where}: {first['msg']}; a call is `{_FORM}`") from error
     calls = file.calls or ((_Call(inputs=file.inputs, arguments=file.arguments),) if file.inputs else ())
     if not calls and file.init is None:

@@ -11,13 +11,10 @@ import ast
 import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 from orchestrator.errors import UsageError
 
-Definition: TypeAlias = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 _MAX_BYTES = 2_000_000
-EXAMPLES = ("get_inputs", "get_init_inputs")
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,11 @@ class Cut:
     imports: tuple[str, ...]
     code: str
     files: tuple[Path, ...]  # from which something was taken
-    has: frozenset[str] = frozenset()  # which of get_inputs and get_init_inputs the file defines
+
+    @property
+    def text(self) -> str:
+        """All of it, to be run."""
+        return "\n".join(["from __future__ import annotations", *self.imports, self.code])
 
 
 @dataclass
@@ -101,14 +102,12 @@ def cut(target: Target, keep: tuple[str, ...] = ()) -> Cut:
     cutter = _Cutter(target.path.parent)
     for name in (target.first, *(name for name in keep if name in module.defined)):
         cutter.take(module, name)
-    has = frozenset(name for name in EXAMPLES if name in module.defined)
     return Cut(
         target,
         isinstance(node, ast.ClassDef),
         tuple(dict.fromkeys(cutter.imports)),
         "\n\n\n".join(cutter.pieces),
         tuple(dict.fromkeys(cutter.files)),
-        has,
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from orchestrator.convert.draft import Draft
 from orchestrator.convert.examples import PartSeen
-from orchestrator.convert.extract import Target
+from orchestrator.convert.extract import Cut
 from orchestrator.convert.write import op
 from orchestrator.errors import InfrastructureError, UsageError
 from orchestrator.executors.local import judge_environment
@@ -48,10 +48,17 @@ class Prober:
         self._log = log
         self._limit_s = limit_s
 
-    async def examine(self, target: Target, init: Any, calls: Sequence[Mapping[str, Any]] | None) -> Examined:
+    async def examine(self, cut: Cut, init: Any, calls: Sequence[Mapping[str, Any]] | None) -> Examined:
         """What the examples show. Raises UsageError with what stands in the way."""
-        given = None if calls is None else list(calls)
-        asked = {"path": str(target.path), "first": target.first, "method": target.method, "init": init, "calls": given}
+        target, given = cut.target, None if calls is None else list(calls)
+        asked = {
+            "path": str(target.path),
+            "first": target.first,
+            "method": target.method,
+            "cut": cut.text,
+            "init": init,
+            "calls": given,
+        }
         found = from_json(Examined, str((await self._ask("examine", asked))["examined"]))
         if found.problem:
             raise UsageError(f"{target.path.name}:{target.name}: {found.problem}")

@@ -20,7 +20,6 @@ _STATEMENTS = (
 _DENIED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Starred, ast.JoinedStr)
 _IMPORTS = {"import torch", "import math", "import torch.nn.functional as F", "from torch.nn import functional as F"}
 _BUILTINS = {"range", "len", "min", "max", "int", "float", "bool", "zip", "enumerate", "tuple", "list", "abs", "sum"}
-_MODULES = {"torch", "math", "F"}
 
 
 def fault(text: str) -> str:

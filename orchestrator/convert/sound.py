@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from orchestrator.convert import write
 from orchestrator.convert.draft import Draft
-from orchestrator.ops import VALUES, Op
+from orchestrator.ops import Op
+from orchestrator.ops.parts import VALUES
 from orchestrator.records import DecoyResult, Fate, OpCheck
 
 Check = Callable[[Op], Awaitable[OpCheck]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from orchestrator import arithmetic
 from orchestrator.convert.draft import DTYPES, Draft, Input, Output
 
 
@@ -38,7 +39,7 @@ def spec(draft: Draft) -> dict[str, Any]:
             "shapes": [list(shape) for shape in asked.large] or [[*[3] * len(draft.sizes)]],
             "dtypes": ["float32", "bfloat16"],
             "bytes": _bytes(draft),
-            "flops": " + ".join(_count(one.shape) for one in draft.outputs.values()),
+            "flops": " + ".join(arithmetic.count(one.shape) for one in draft.outputs.values()),
         },
         "entry_checks": True,
     }
@@ -101,14 +102,10 @@ def _holdout(draft: Draft) -> dict[str, Any]:
 def _bytes(draft: Draft) -> str:
     """Each input read once and each output written once; of a fixed dtype by its own size."""
     tensors: list[Input | Output] = [*draft.inputs.values(), *draft.outputs.values()]
-    counted = [(_count(one.shape), one.dtype) for one in tensors]
+    counted = [(arithmetic.count(one.shape), one.dtype) for one in tensors]
     own = [text for text, dtype in counted if not dtype]
     other = [f"{_itemsize(dtype)} * ({text})" for text, dtype in counted if dtype]
     return " + ".join([f"({' + '.join(own)}) * itemsize", *other] if own else other)
-
-
-def _count(shape: tuple[str, ...]) -> str:
-    return " * ".join(f"({size})" if " " in size else size for size in shape) or "1"
 
 
 def _itemsize(dtype: str) -> int:

@@ -12,16 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import kept, prompts, reply
+from orchestrator import consult, prompts, reply
 from orchestrator.agents import Agent, Request
-from orchestrator.agents.render import render
 from orchestrator.convert import pure
 from orchestrator.convert.examples import PartSeen
 from orchestrator.convert.prober import Prober
 from orchestrator.errors import UsageError
 from orchestrator.ops import Op
 from orchestrator.probed import Trial
-from orchestrator.tree import os_errors, write_whole
+from orchestrator.tree import write_whole
 
 FILE = "split.py"
 _MOST = 6  # parts
@@ -47,12 +46,8 @@ async def proposed(
     problem = "nothing was asked"
     for round_ in range(1, rounds + 1):
         folder = record / f"{round_:02}-split"
-        with os_errors(f"make {folder}"):
-            folder.mkdir(parents=True)
-        write_whole(folder / kept.PROMPT, render(prompt))
         tell(f"split, round {round_}: asking; the record is in {folder}")
-        answer = await agent.propose(Request(prompt, "split", round_, folder))
-        kept.keep(answer, folder)
+        answer = await consult.answered(agent, Request(prompt, "split", round_, folder))
         text = reply.files(answer.text, FILE, f"{op.name}_composed").get(FILE, b"").decode(errors="replace")
         problem = _fault(op, text)
         if not problem:

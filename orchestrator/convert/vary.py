@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from orchestrator import arithmetic
 from orchestrator.convert import dims
 from orchestrator.convert.asks import Asks
 from orchestrator.convert.constructor import constructed
@@ -260,5 +261,5 @@ def follows(draft: Draft, sizes: Sizes, outcome: Outcome) -> bool:
     if outcome.error:
         return False
     values = {dim: sizes[dim] for dim in sizes}
-    said = [tuple(dims.evaluated(text, values) for text in one.shape) for one in draft.outputs.values()]
+    said = [tuple(arithmetic.value(text, values) for text in one.shape) for one in draft.outputs.values()]
     return said == [one.shape for one in outcome.results]

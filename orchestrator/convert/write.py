@@ -16,7 +16,8 @@ from orchestrator.convert.draft import Draft
 from orchestrator.convert.reference import reference
 from orchestrator.convert.spec import spec
 from orchestrator.errors import UsageError
-from orchestrator.ops import Op, OpSpec
+from orchestrator.ops import Op
+from orchestrator.ops.spec import OpSpec
 
 _NOWHERE = Path("/nonexistent")  # the folder of an op that is not written yet
 

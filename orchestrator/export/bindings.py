@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.errors import UsageError
-from orchestrator.ops import OpSpec
+from orchestrator.ops.spec import OpSpec
 
 _PRODUCT = re.compile(r"\s*(\w+)\s*\*\s*(\w+)\s*")
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.convert.dims import evaluated
+from orchestrator import arithmetic
 from orchestrator.measured import Measured
-from orchestrator.ops import OpSpec
+from orchestrator.ops.spec import OpSpec
 from orchestrator.records import Parameter, Record, Report
 
 INTERPRETER = "cpu"  # as a device: Triton's interpreter
@@ -58,7 +58,7 @@ def of(spec: OpSpec, report: Report, measured: Measured | None) -> Envelope:
 
 def _elements(spec: OpSpec, dims: dict[str, int]) -> int:
     """Of the largest input at these sizes."""
-    return max(math.prod(evaluated(size, dims) for size in one.shape) for one in spec.inputs.values())
+    return max(math.prod(arithmetic.value(size, dims) for size in one.shape) for one in spec.inputs.values())
 
 
 def _sizes(spec: OpSpec, dim: str, sizes: set[int]) -> Sizes:

@@ -18,6 +18,7 @@ import torch
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.compare import compared
 from orchestrator.judge.memory import Arena, DeviceArena
+from orchestrator.judge.results import several
 from orchestrator.records import Status
 
 Room = Callable[[int], tuple[Arena, Arena]]
@@ -59,7 +60,7 @@ def figures(test: ModuleType, case: Any, inputs: dict[str, torch.Tensor]) -> dic
 
 def _whole(test: ModuleType, case: Any, want: Any) -> Any:
     """Results of the shapes of all parts together, without memory."""
-    wanted = want if isinstance(want, tuple) else (want,)
+    wanted = several(want)
     shapes = [list(one.shape) for one in wanted]
     for shape, axis in zip(shapes, test.RESULTS_ALONG, strict=True):
         shape[axis] = case.dims[test.ALONG]

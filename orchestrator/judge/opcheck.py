@@ -25,6 +25,7 @@ from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.compare import compared
 from orchestrator.judge.decoys import Decoy
 from orchestrator.judge.promises import OwnFilesFail, broken
+from orchestrator.judge.results import several
 from orchestrator.records import DecoyResult, Fate, OpCheck, OpCheckJob, Status
 
 _SEED = 0  # the same values each time: the result belongs to the op, not to the day
@@ -132,7 +133,7 @@ class _StandIn:
         assert self.decoy is not None
         result = self.decoy.function(**arguments)
         for name, index in self._in_place.items():
-            arguments[name].copy_(_sequence(result)[index])
+            arguments[name].copy_(several(result)[index])
         return result
 
 
@@ -227,7 +228,7 @@ class _Bench:
     def _judge(
         self, case: Any, trial: _Trial, got: Any, want: Any, inputs: dict[str, torch.Tensor], exact: Any
     ) -> None:
-        if _alike(_sequence(got), _sequence(want)):
+        if _alike(several(got), several(want)):
             return  # no comparison can tell them apart
         try:
             as_promised(got, want)
@@ -256,12 +257,12 @@ class _Bench:
 
     def _same(self, decoy: Decoy, got: Any, want: Any, inputs: dict[str, torch.Tensor], case: Any, exact: Any) -> bool:
         """As any comparison sees it; or in float64, where a sum in another order does not show, to twelve digits."""
-        if _alike(_sequence(got), _sequence(want)):
+        if _alike(several(got), several(want)):
             return True
         if not decoy.exact:
             return False
         wide = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in inputs.items()}
-        pairs = zip(_sequence(decoy.function(**wide, **case.parameters)), _sequence(exact), strict=True)
+        pairs = zip(several(decoy.function(**wide, **case.parameters)), several(exact), strict=True)
         return all(_agree(one, other) for one, other in pairs)
 
 
@@ -286,10 +287,6 @@ def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     size = float(other[other.isfinite()].abs().max()) if other.isfinite().any() else 0.0
     return bool(torch.allclose(one, other, rtol=_DIGITS, atol=_DIGITS * size, equal_nan=True))
-
-
-def _sequence(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
 
 
 def _as_declared(result: DecoyResult, declared: dict[str, str]) -> DecoyResult:

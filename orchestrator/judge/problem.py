@@ -13,6 +13,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from orchestrator import arithmetic
 from orchestrator.judge.decoys import narrowly
+from orchestrator.judge.results import several
 from orchestrator.problems import folder
 from orchestrator.problems.facts import Array, Facts
 from orchestrator.problems.source import FUNCTION, as_function, constants
@@ -98,7 +101,7 @@ class _Problem:
             found[f"in:{name}"] = (tuple(tensor.shape), _dtype(tensor), ranges.of(tensor), "")
         for key, tensor in model.named_parameters():
             found[f"in:{key.replace('.', '_')}"] = (tuple(tensor.shape), _dtype(tensor), None, key)
-        results = results if isinstance(results, tuple) else (results,)
+        results = several(results)
         for number, tensor in enumerate(results):
             if not isinstance(tensor, torch.Tensor):
                 raise Refused(f"forward returns {type(tensor).__name__} where a tensor is expected")
@@ -221,7 +224,7 @@ def _works(problem: _Problem, arrays: Mapping[str, Array], sizes: Sizes) -> bool
 
 
 def _sizes(shape: Sequence[str], dims: Sizes) -> tuple[int, ...]:
-    return tuple(eval(size, {"__builtins__": {}}, dict(dims)) for size in shape)  # arithmetic of our own
+    return tuple(arithmetic.value(size, dims) for size in shape)
 
 
 def _recovered(dims: Mapping[str, int], inputs: Sequence[Array]) -> dict[str, str]:
@@ -289,7 +292,7 @@ def _computed(facts: Facts, source: str) -> Facts:
     shape = dict(zip(facts.dims, facts.telling, strict=True))
     said = []
     for constructed in ("meta", "device"):
-        found = Facts(**{**vars(facts), "constructed": constructed})
+        found = replace(facts, constructed=constructed)
         namespace: dict[str, Any] = {}
         exec(compile(folder.reference("examined", found, source, ""), "reference", "exec"), namespace)
         reference = namespace["examined_ref"]
@@ -298,9 +301,9 @@ def _computed(facts: Facts, source: str) -> Facts:
         except Exception as raised:  # noqa: BLE001 - the file's own code
             said.append(f"{type(raised).__name__}: {str(raised)[:_SHOWN]}")
             continue
-        found = Facts(**{**vars(found), "error": error, "along": _along(reference, found, shape)})
+        found = replace(found, error=error, along=_along(reference, found, shape))
         halves = [name for name in ("float16", "bfloat16") if _shows_in(name, reference, found)]
-        return Facts(**{**vars(found), "dtypes": ("float32", *halves)})
+        return replace(found, dtypes=("float32", *halves))
     raise Refused(f"it cannot be called with its parameters as arguments: {said[-1]}")
 
 
@@ -322,7 +325,7 @@ def _error(reference: Callable[..., Any], facts: Facts, sizes: Sizes, scale: flo
     got = reference(**arguments)
     want = reference(**{name: one.double() if one.is_floating_point() else one for name, one in arguments.items()})
     worst = 0.0
-    for one, other in zip(*(x if isinstance(x, tuple) else (x,) for x in (got, want)), strict=True):
+    for one, other in zip(several(got), several(want), strict=True):
         beyond = (one.double() - other.double()).abs() - 1e-5 * other.double().abs()
         beyond = beyond[beyond.isfinite()]
         worst = max(worst, float(beyond.max()) if beyond.numel() else 0.0)
@@ -334,12 +337,12 @@ def _shows_in(dtype: str, reference: Callable[..., Any], facts: Facts) -> bool:
 
     Where it hides within the rounding of the result, that dtype's checker could not be any good.
     """
-    tolerance = folder.tolerances(Facts(**{**vars(facts), "dtypes": (dtype,)}))[dtype]
+    tolerance = folder.tolerances(replace(facts, dtypes=(dtype,)))[dtype]
     worst = 0.0
     for shape, scale in itertools.product(facts.shapes, folder.SCALES):
         arguments = _made(facts, dict(zip(facts.dims, shape, strict=True)), scale, getattr(torch, dtype))
-        pair = (reference(**arguments), narrowly(reference, arguments))
-        for want, got in zip(*(x if isinstance(x, tuple) else (x,) for x in pair), strict=True):
+        pairs = zip(several(reference(**arguments)), several(narrowly(reference, arguments)), strict=True)
+        for want, got in pairs:
             allowed = tolerance["atol"] + tolerance["rtol"] * want.double().abs()
             beyond = (got.double() - want.double()).abs() / allowed
             worst = max(worst, float(beyond.nan_to_num(nan=0.0, posinf=0.0).max()))
@@ -359,7 +362,7 @@ def _along(reference: Callable[..., Any], facts: Facts, sizes: Sizes) -> str:
             part = reference(**first)
         except Exception:  # noqa: BLE001 - the file's own code: then it is no dim to part along
             continue
-        pairs = zip(facts.outputs, *(x if isinstance(x, tuple) else (x,) for x in (whole, part)), strict=True)
+        pairs = zip(facts.outputs, several(whole), several(part), strict=True)
         if all(torch.allclose(a.narrow(out.shape.index(name), 0, 1).double(), b.double()) for out, a, b in pairs):
             return name
     return ""

@@ -15,6 +15,7 @@ import torch
 
 from orchestrator.judge import testfile
 from orchestrator.judge.checks.series import identical
+from orchestrator.judge.results import several
 from orchestrator.records import DecoyResult, Fate, OpCheckJob
 
 
@@ -66,7 +67,7 @@ def _results(
         results = reference(**inputs, **case.parameters)
     except Exception as error:  # noqa: BLE001 - the author's code
         raise OwnFilesFail(f"reference.py: {job.reference}", error, case.name) from error
-    return results if isinstance(results, tuple) else (results,)
+    return several(results)
 
 
 def _promised(

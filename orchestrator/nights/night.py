@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from orchestrator import batch, plan
+from orchestrator import batch, locks, plan
 from orchestrator.batch import Agents, Work
 from orchestrator.config import Settings
 from orchestrator.errors import OrchestratorError, UsageError
@@ -39,20 +37,12 @@ from orchestrator.workspace import Workspace
 _DAY_S = 86400.0
 
 
-@contextmanager
-def held(workspaces: Path) -> Iterator[None]:
+def held(workspaces: Path) -> AbstractContextManager[None]:
     """Hold the nights: only one at a time. Ends with the process."""
     with os_errors(f"make {workspaces / story.FOLDER}"):
         (workspaces / story.FOLDER).mkdir(parents=True, exist_ok=True)
-    lock = FileLock(workspaces / story.FOLDER / "lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise UsageError(f"another process is at a night in {workspaces}; wait for it or end it") from None
-    try:
-        yield
-    finally:
-        lock.release()
+    refusal = f"another process is at a night in {workspaces}; wait for it or end it"
+    return locks.held(workspaces / story.FOLDER / "lock", refusal)
 
 
 @dataclass(frozen=True)

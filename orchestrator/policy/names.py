@@ -69,7 +69,6 @@ MAKERS = words(
     torch.full_like torch.ones torch.ones_like torch.tensor torch.nn.Parameter torch.nn.parameter.Parameter
     torch.arange"""
 )
-LIKE = words("torch.empty_like torch.zeros_like torch.ones_like torch.full_like")
 VIEWS = frozenset(  # functional forms of the view methods
     f"torch.{name}"
     for name in words(
@@ -173,7 +172,6 @@ BASES = words(
     enum.IntEnum enum.StrEnum enum.Flag enum.IntFlag"""
 )
 AUTOGRAD = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
-MAGIC = {"torch.nn.Module": {"__init__"}, "dataclass": {"__post_init__"}}
 
 # --- attributes and methods
 
@@ -266,6 +264,4 @@ TENSOR_SAFE_BUILTINS = words(
     slice super issubclass"""
 ) | frozenset(name for name in BUILTINS if name.endswith(("Error", "Warning", "Exception")))
 ITEM_BUILTINS = frozenset({"int", "float", "bool"})  # `.item()` by another name
-DUNDER_METHODS = frozenset({"__init__", "__post_init__"})
-DUNDER_NAMES = frozenset({"__name__", "__all__", "__debug__"})
 DEMO_PREFIXES = ("triton.testing", "torch.testing")

@@ -179,11 +179,6 @@ class Scope:
         """Whether functions inside cannot see its names."""
         return isinstance(self.node, ast.ClassDef)
 
-    @property
-    def is_function(self) -> bool:
-        """Whether it belongs to a def or a lambda."""
-        return isinstance(self.node, Callable_)
-
     def resolve(self, name: str) -> Scope | None:
         """The scope that binds a name seen from here; None for a builtin."""
         scope: Scope | None = self

@@ -17,6 +17,11 @@ class Array(Record):
     range: tuple[str, str] | None = None
     parameter: str = ""  # of the model, as torch names it
 
+    @property
+    def floating(self) -> bool:
+        """Whether it holds floats."""
+        return self.dtype.startswith(("float", "bfloat"))
+
 
 @dataclass(frozen=True)
 class Facts(Record):

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from orchestrator import resources
+from orchestrator import arithmetic, resources
 from orchestrator.problems.facts import Array, Facts
 from orchestrator.problems.source import as_function, forward
 
@@ -28,11 +28,6 @@ def op_files(name: str, facts: Facts, source: str, origin: str) -> dict[str, byt
     head = f"# Made from {origin}. What is computed is in reference.py.\n"
     text = yaml.safe_dump(spec(name, facts, source), sort_keys=False, width=130, allow_unicode=True)
     return {"op.yaml": (head + text).encode(), "reference.py": reference(name, facts, source, origin).encode()}
-
-
-def elements(array: Array) -> str:
-    """How many it has."""
-    return " * ".join(f"({size})" if "+" in size else size for size in array.shape) or "1"
 
 
 def reference(name: str, facts: Facts, source: str, origin: str) -> str:
@@ -67,7 +62,7 @@ def spec(name: str, facts: Facts, source: str) -> dict[str, Any]:
         "bench": {
             "shapes": [list(shape) for shape in facts.bench],
             "dtypes": ["float32"],
-            "bytes": f"({' + '.join(elements(one) for one in (*facts.inputs, *facts.outputs))}) * itemsize",
+            "bytes": f"({' + '.join(arithmetic.count(one.shape) for one in (*facts.inputs, *facts.outputs))}) * itemsize",
             "flops": facts.flops,
         },
     }
@@ -82,8 +77,7 @@ def _input(one: Array) -> dict[str, Any]:
 
 def _output(one: Array, facts: Facts) -> dict[str, Any]:
     first = next(array.name for array in facts.inputs if array.range is None)
-    floats = one.dtype.startswith(("float", "bfloat"))
-    return {"shape": list(one.shape), **({"dtype_of": first} if floats else {"dtype": one.dtype})}
+    return {"shape": list(one.shape), **({"dtype_of": first} if one.floating else {"dtype": one.dtype})}
 
 
 def _sweep(facts: Facts, given: list[int]) -> dict[str, Any]:
@@ -105,12 +99,12 @@ def _sweep(facts: Facts, given: list[int]) -> dict[str, Any]:
 
 
 def _most_elements(facts: Facts, arrays: tuple[Array, ...]) -> int:
-    return sum(int(eval(elements(one), {"__builtins__": {}}, dict(facts.dims))) for one in arrays)
+    return sum(arithmetic.value(arithmetic.count(one.shape), facts.dims) for one in arrays)
 
 
 def tolerances(facts: Facts) -> dict[str, dict[str, float]]:
     """|got - want| <= atol + rtol * |want|, by dtype."""
-    integers = {one.dtype for one in facts.outputs if not one.dtype.startswith(("float", "bfloat"))}
+    integers = {one.dtype for one in facts.outputs if not one.floating}
     atol = max(1e-6, _HEADROOM * facts.error)
     atol = float(f"{atol:.1e}") if math.isfinite(atol) else 1e-3
     return {

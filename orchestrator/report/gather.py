@@ -16,7 +16,8 @@ from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError, WorkspaceError
 from orchestrator.measured import Measured
 from orchestrator.nights import story
-from orchestrator.ops import Op, kernel_name
+from orchestrator.ops import Op
+from orchestrator.ops.spec import kernel_name
 from orchestrator.past import Past, Timed
 from orchestrator.plan import FILE, FOLDER, Plan
 from orchestrator.records import Attempt, Decision, Judging, Run, Status, from_json

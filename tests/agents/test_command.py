@@ -327,7 +327,7 @@ def test_a_reply_in_the_tree_is_not_asked_for_twice(tmp_path: Path) -> None:
         ("true 'x", None, r"cannot be split into words"),
         (None, "clod", r"there is no preset .*clod.yaml; shipped are aider, claude"),
         (None, "./mine.yaml", r"there is no preset mine.yaml"),
-        (None, str(CLI_AGENT), r"the preset .*cli_agent.py is no YAML"),
+        (None, str(CLI_AGENT), r"the preset .*cli_agent.py is not YAML"),
     ],
 )
 def test_what_cannot_be_started_is_said(command: str | None, chosen: str | None, message: str) -> None:

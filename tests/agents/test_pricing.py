@@ -50,7 +50,7 @@ def test_an_empty_file_is_an_empty_table(tmp_path: Path) -> None:
         ("prices: {m: {input: 1, outptu: 2}}", "outpt?ut?u?"),
         ("prices: {m: {input: -1, output: 2}}", r"prices\.m\.input"),
         ("price: {}", "wrong at price"),
-        ("prices: [", "no YAML"),
+        ("prices: [", "not YAML"),
         (None, "cannot be read"),
     ],
 )

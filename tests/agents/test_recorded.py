@@ -71,7 +71,7 @@ async def test_a_reply_of_unknown_origin(folder: Path, request_: Request) -> Non
         (_entry("gone.md"), r"gone\.md"),
         (_entry("correct-1.md").replace("date:", "day:"), "0"),
         (_entry("correct-1.md").replace(HASH, "abc"), "prompt_sha256"),
-        ("- [", "no YAML"),
+        ("- [", "not YAML"),
         ("", "its top"),
         ("[]", "no reply"),
         (None, "cannot be read"),

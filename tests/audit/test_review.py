@@ -153,7 +153,7 @@ async def test_claims_are_confirmed_refuted_or_left_and_only_the_confirmed_is_a_
 
 @pytest.mark.asyncio
 async def test_without_an_op_nothing_is_tested_and_nothing_becomes_a_finding(tmp_path: Path) -> None:
-    said = await review(KERNEL, (), None, "", Reviewer(PLAIN), tmp_path, None)
+    said = await review(KERNEL, (), None, "", Reviewer(PLAIN), tmp_path / "audit", None)
     assert [one.outcome for one in said.tested] == [Outcome.NOT_TESTED] and "--op" in said.tested[0].how
     assert said.findings("k.py", []) == () and "1 claims: 0 confirmed, 0 refuted, 1 not tested" in said.lines()[2]
 

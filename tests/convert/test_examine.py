@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.convert import extract
+from orchestrator.convert.extract import Target
 from orchestrator.judge.convert.examine import examine
 from orchestrator.judge.convert.subject import Asked, Problem
 
@@ -16,7 +18,7 @@ X = {"shape": (4, 8), "dtype": "float32", "spread": 1.0, "low": -1.0, "high": 1.
 
 def refused(name: str, calls: list[dict[str, Any]] | None = None, init: Any = None) -> str:
     with pytest.raises(Problem) as caught:
-        examine(Asked(GIVEN / "refused.py", name, "", init), calls)
+        examine(Asked(GIVEN / "refused.py", name, init=init), calls)
     return str(caught.value)
 
 
@@ -45,6 +47,23 @@ def test_a_graph_that_no_single_kernel_should_hold_is_refused() -> None:
 
 def test_an_example_that_does_not_fit_is_said_with_the_signature() -> None:
     assert "missing a required argument" in refused("keeps")
+
+
+def test_only_what_the_call_reads_of_its_object_is_an_input() -> None:
+    found, kept = examine(Asked(GIVEN / "refused.py", "Unread"), None)
+    assert found.built is not None and list(found.built.state) == ["read"]
+    assert kept.subject.owner.unread.eq(1).all(), "it is as it was"
+
+
+def test_a_file_that_imports_what_is_not_there_is_run_as_it_was_cut(tmp_path: Path) -> None:
+    file = tmp_path / "far.py"
+    inputs = "def get_inputs():\n    return [torch.randn(3, 5)]\n"
+    file.write_text(f"import not_installed_here\nimport torch\ndef f(x):\n    return x * 2\n{inputs}")
+    text = extract.cut(Target(file, "f"), ("get_inputs",)).text
+    found, _ = examine(Asked(file, "f", cut=text), None)
+    assert found.calls[0].results[0].shape == (3, 5) and "not_installed_here" in found.notes[0]
+    with pytest.raises(Problem, match="not_installed_here.*install it here"):
+        examine(Asked(file, "f", cut="import not_installed_here"), None)
 
 
 def test_a_module_is_seen_with_its_state_and_its_results() -> None:

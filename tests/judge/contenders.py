@@ -28,7 +28,8 @@ from orchestrator.judge.timing import worker
 from orchestrator.judge.timing.seats import Seats
 from orchestrator.judge.ways import Way
 from orchestrator.measured import CANDIDATE
-from orchestrator.ops import Call, Op
+from orchestrator.ops import Op
+from orchestrator.ops.parts import Call
 from orchestrator.records import Status
 from orchestrator.tree import lay_out, remove_tree
 

@@ -16,7 +16,8 @@ from orchestrator.config import JudgeSettings
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.judge import large, testfile
 from orchestrator.judge.candidate import CandidateFailed
-from orchestrator.ops import Large, Op
+from orchestrator.ops import Op
+from orchestrator.ops.parts import Large
 from orchestrator.records import Fate, Status
 from orchestrator.redteam.entries import CORPUS
 from orchestrator.tree import lay_out

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.judge.candidate import CandidateFailed
+from orchestrator.judge.results import several
 from orchestrator.records import Status
 
 
@@ -32,7 +33,7 @@ def plain_tensors(results: Sequence[dict[str, Any]], device: str) -> None:
 
 def as_promised(got: object, want: object) -> None:
     """Raises CandidateFailed unless `got` has the arity, shapes and dtypes of `want`, the reference's result."""
-    mine, theirs = _sequence(got), _sequence(want)
+    mine, theirs = several(got), several(want)
     if isinstance(got, tuple) != isinstance(want, tuple) or len(mine) != len(theirs):
         raise CandidateFailed(Status.WRONG_SHAPE, f"returned {_arity(got)}, expected {_arity(want)}")
     for index, (one, other) in enumerate(zip(mine, theirs, strict=True)):
@@ -43,10 +44,6 @@ def as_promised(got: object, want: object) -> None:
             )
         if one.dtype != other.dtype:
             raise CandidateFailed(Status.WRONG_DTYPE, f"{which} dtype {one.dtype}, expected {other.dtype}")
-
-
-def _sequence(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
 
 
 def _arity(value: object) -> str:

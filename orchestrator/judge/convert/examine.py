@@ -11,7 +11,7 @@ import copy
 import inspect
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from orchestrator.judge.convert.seen import drawn, seen, tensors_of
 from orchestrator.judge.convert.subject import Asked, Problem, Subject, imported, said, subject
-from orchestrator.probed import Called, Examined, Seen
+from orchestrator.probed import Called, Examined, Seen, State
 from orchestrator.records import Parameter
 
 _MOST_STATE = 16  # tensors of an object; an entry with more arguments is no kernel's
@@ -49,18 +49,37 @@ def examine(asked: Asked, given: list[Mapping[str, Any]] | None) -> tuple[Examin
 
     Raises Problem.
     """
-    module = imported(asked.path)
+    module = imported(asked)
     target = subject(module, asked)
     examples = [_made(one, target) for one in given] if given is not None else [_from_file(module, target)]
-    built = target.built
+    calls = tuple(_call(target, example) for example in examples)
+    built = target.built and replace(target.built, state=_used(target, examples[0]))
     if built is not None and len(built.state) > _MOST_STATE:
         raise Problem(
             f"{asked.first} has {len(built.state)} parameters and buffers, more than the {_MOST_STATE} that one "
             f"kernel's entry may take: name a part of it, a class or function that it is made of"
         )
-    calls = tuple(_call(target, example) for example in examples)
     names = tuple(inspect.signature(target.call).parameters)
-    return Examined(names, calls, built), Kept(target, examples[0], module)
+    instead = (module.__doc__ or "",) if module.__spec__ is None else ()
+    return Examined(names, calls, built, instead), Kept(target, examples[0], module)
+
+
+def _used(target: Subject, example: Example) -> dict[str, State]:
+    """The object's own tensors that the call reads: with NaN in one of the others its results are the same."""
+    assert target.built is not None
+    first, _ = _run(target, example.arguments)
+    used = {}
+    for name, (tensor, kept) in _state_of(target).items():
+        if name not in target.built.state:
+            continue
+        if tensor.is_floating_point():
+            tensor.detach().fill_(torch.nan)
+        results, _ = _run(target, example.arguments)
+        tensor.detach().copy_(kept)
+        same = tensor.is_floating_point() and all(_same(one, other) for one, other in zip(first, results, strict=True))
+        if not same:
+            used[name] = target.built.state[name]
+    return used
 
 
 def _from_file(module: ModuleType, target: Subject) -> Example:

@@ -44,10 +44,16 @@ class Probe:
         return {"agrees": trials.agrees(self._kept, **asked)}
 
     def _examine(
-        self, path: str, first: str, method: str, init: Any = None, calls: list[Mapping[str, Any]] | None = None
+        self,
+        path: str,
+        first: str,
+        method: str,
+        cut: str,
+        init: Any = None,
+        calls: list[Mapping[str, Any]] | None = None,
     ) -> Examined:
         try:
-            found, self._kept = examine.examine(Asked(Path(path), first, method, init), calls)
+            found, self._kept = examine.examine(Asked(Path(path), first, method, cut, init), calls)
         except Problem as problem:
             return Examined(problem=str(problem))
         return found

@@ -37,6 +37,9 @@ class Asked:
     path: Path
     first: str
     method: str = ""
+    cut: str = (
+        ""  # its code as it was cut out, for a file that imports what is not installed and the target does not use
+    )
     init: Mapping[str, Any] | list[Any] | None = None
 
 
@@ -50,7 +53,25 @@ class Subject:
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
-def imported(path: Path) -> ModuleType:
+def imported(asked: Asked) -> ModuleType:
+    """The target's module; of a file that imports what is not installed, the code that was cut out. Raises Problem."""
+    try:
+        return _imported(asked.path)
+    except ModuleNotFoundError as error:
+        module = ModuleType(_FOLDER)
+        module.__doc__ = (
+            f"its file imports {error.name}, which is not installed: the code that was cut out was run instead"
+        )
+        try:
+            exec(compile(asked.cut, str(asked.path), "exec"), vars(module))
+        except BaseException as again:  # noqa: BLE001 - the person's code, executed
+            raise Problem(f"{asked.path.name} cannot be imported: {said(error)}; install it here") from again
+        return module
+    except BaseException as error:  # noqa: BLE001 - the person's file, executed
+        raise Problem(f"{asked.path.name} cannot be imported: {said(error)}") from error
+
+
+def _imported(path: Path) -> ModuleType:
     """The module of a file, in the package that it belongs to; a folder that says of no package is taken as one."""
     root = path.parent
     while (root / "__init__.py").is_file():
@@ -62,10 +83,7 @@ def imported(path: Path) -> ModuleType:
         package.__path__ = [str(root)]
         sys.modules[_FOLDER] = package
         parts = (_FOLDER, path.stem)
-    try:
-        return importlib.import_module(".".join(parts))
-    except BaseException as error:  # noqa: BLE001 - the person's file, executed
-        raise Problem(f"{path.name} cannot be imported: {said(error)}") from error
+    return importlib.import_module(".".join(parts))
 
 
 def said(error: BaseException) -> str:

@@ -10,6 +10,7 @@ import torch
 
 from orchestrator.judge.candidate import ZONE
 from orchestrator.judge.memory import form_of, slots
+from orchestrator.judge.results import several
 from orchestrator.measured import MeasureJob
 
 
@@ -32,7 +33,7 @@ def buffer_bytes(test: ModuleType, cases: Sequence[Any], seed: int) -> tuple[int
     for case in cases:
         inputs = test.make_inputs(case, "cuda", seed)
         _, want = test.run(inputs, case.parameters)
-        results = want if isinstance(want, tuple) else (want,)
+        results = several(want)
         into = max(into, slots([form_of(tensor) for tensor in inputs.values()], ZONE)[1])
         out = max(out, slots([form_of(tensor) for tensor in results])[1])
     torch.cuda.empty_cache()

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from orchestrator import gpu
+from orchestrator import arithmetic, gpu
 from orchestrator.errors import JudgeError
 from orchestrator.judge import testfile
 from orchestrator.judge.candidate import CandidateFailed, KilledFromOutside
@@ -256,8 +256,9 @@ class _Measurement:
         return [one for name, one in series.items() if name not in theirs and takers[name].graph]
 
     def _record(self, case: Any, series: Mapping[str, Series], ours: Sequence[Series]) -> ShapeTimings:
-        dims, itemsize = dict(case.dims), torch_dtype(case.dtype).itemsize
-        nbytes, flops = (_evaluated(text, dims, itemsize) for text in (self.job.bytes, self.job.flops))
+        dims = dict(case.dims)
+        known = {**dims, "itemsize": torch_dtype(case.dtype).itemsize}
+        nbytes, flops = (arithmetic.value(text, known) for text in (self.job.bytes, self.job.flops))
         twin = series.get(TWIN)
         return ShapeTimings(
             dims=dims,
@@ -292,11 +293,6 @@ class _Measurement:
 def _warnings(before: GpuState, after: GpuState) -> tuple[str, ...]:
     others = dict.fromkeys((*before.others, *after.others))
     return tuple(f"others used the GPU meanwhile: {other}" for other in others)
-
-
-def _evaluated(expression: str, dims: Mapping[str, int], itemsize: int) -> int:
-    """An expression of op.yaml in the dims; `ops` has seen that it names nothing else."""
-    return int(eval(expression, {"__builtins__": {}}, {**dims, "itemsize": itemsize}))
 
 
 def _file_name(baseline: str, case: Any) -> str:

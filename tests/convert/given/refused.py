@@ -42,6 +42,18 @@ class Counts(nn.Module):
         return x * 2
 
 
+class Unread(nn.Module):
+    """Reads one of its two parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = nn.Parameter(torch.ones(8))
+        self.unread = nn.Parameter(torch.ones(8))
+
+    def forward(self, x):
+        return x * self.read
+
+
 class Configured(nn.Module):
     def __init__(self, width, depth):
         super().__init__()
