@@ -277,7 +277,7 @@ def _flops(problem: _Problem, dims: Mapping[str, int], outputs: Sequence[Array],
     """What torch counts, as a product of dims; for what has no matrix product one for each element."""
     counted = problem.flops({})
     if not counted:
-        return " + ".join(folder.elements(one) for one in (*inputs, *outputs))
+        return " + ".join(arithmetic.count(one.shape) for one in (*inputs, *outputs))
     powers = {name: math.log2(problem.flops({name: 2 * size}) / counted) for name, size in dims.items()}
     whole = {name: round(power) for name, power in powers.items()}
     factor = counted / math.prod(dims[name] ** power for name, power in whole.items())

@@ -8,6 +8,7 @@ has them.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
@@ -62,7 +63,7 @@ def spec(name: str, facts: Facts, source: str) -> dict[str, Any]:
         "bench": {
             "shapes": [list(shape) for shape in facts.bench],
             "dtypes": ["float32"],
-            "bytes": f"({' + '.join(arithmetic.count(one.shape) for one in (*facts.inputs, *facts.outputs))}) * itemsize",
+            "bytes": f"({_elements((*facts.inputs, *facts.outputs))}) * itemsize",
             "flops": facts.flops,
         },
     }
@@ -98,8 +99,12 @@ def _sweep(facts: Facts, given: list[int]) -> dict[str, Any]:
     return said
 
 
+def _elements(arrays: Iterable[Array]) -> str:
+    return " + ".join(arithmetic.count(one.shape) for one in arrays)
+
+
 def _most_elements(facts: Facts, arrays: tuple[Array, ...]) -> int:
-    return sum(arithmetic.value(arithmetic.count(one.shape), facts.dims) for one in arrays)
+    return arithmetic.value(_elements(arrays) or "0", facts.dims)
 
 
 def tolerances(facts: Facts) -> dict[str, dict[str, float]]:
