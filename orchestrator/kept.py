@@ -22,6 +22,11 @@ def folder(run: Path, number: int, stage: str, round_: int) -> Path:
     return run / "attempts" / f"{number:02}-{stage}-{round_}"
 
 
+def number(folder: Path) -> int:
+    """Of the attempt of that folder."""
+    return int(folder.name.split("-")[0])
+
+
 @dataclass(frozen=True)
 class Call(Usage):
     """A model call that was answered, without the words."""
