@@ -26,6 +26,7 @@ from orchestrator.workspace import Workspace
 
 NAME = "ledger.sqlite"
 _WAIT_S = 60  # for another process that writes
+_CACHE_KIB = 256  # of the file in memory: a batch writes row after row and looks back at little
 
 # What makes a ledger of version n one of version n + 1. Never edit one that was released: add another.
 _MIGRATIONS = (
@@ -89,6 +90,7 @@ class Ledger:
         with _sqlite_errors(self.path):
             workspaces.mkdir(parents=True, exist_ok=True)
             self._base = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None)
+            self._base.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             try:
                 self._prepare()
             except BaseException:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from orchestrator import rounds
+from orchestrator import kept, rounds
 from orchestrator.errors import WorkspaceError
 from orchestrator.records import Attempt, Report, Run, from_json
 from orchestrator.text import printable
@@ -36,9 +36,9 @@ def _earlier(current: Run, branch: RunBranch, runs: Path) -> Iterator[Run]:
     """The other runs of this op as it is now, oldest first."""
     same = {current.baseline: True}
     found = []
-    for record in sorted(runs.glob(f"{current.op}-[0-9]*/run.json"))[-_RUNS:]:  # an id begins with its date
+    for folder in kept.runs_of(current.op, runs)[-_RUNS:]:
         with suppress(OSError, ValidationError):
-            found.append(from_json(Run, record.read_bytes()))
+            found.append(from_json(Run, (folder / "run.json").read_bytes()))
     for run in sorted(found, key=lambda run: run.started):
         if run.op != current.op or run.id == current.id:
             continue
