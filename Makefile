@@ -37,13 +37,16 @@ foreign:
 audit-claims:
 	$(PYTHON) benchmarks/audit_claims.py 2>&1 | tee benchmarks/results/audit-claims.txt
 
-# What needs a GPU: timing's own tests, then whether cheats gain, whether verdicts repeat, and how fast the kernels are.
+# What needs a GPU: tests of what only a card shows, the red team and the speed of a verdict, then whether cheats gain, whether
+# verdicts repeat, and how fast the kernels are. More judges at once than five only wait for one another.
 check-gpu:
-	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest tests/judge/test_timing_gpu.py
-	$(PYTHON) -m pytest -m gpu tests/test_export.py
-	$(PYTHON) benchmarks/forging.py 2>&1 | tee benchmarks/results/forging.txt
-	$(PYTHON) benchmarks/stability.py 2>&1 | tee benchmarks/results/stability.txt
-	$(PYTHON) benchmarks/measure_ops.py 2>&1 | tee benchmarks/results/measure-ops.txt
+	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest -m gpu tests/judge tests/test_export.py
+	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest tests/judge/test_large.py tests/test_draft.py
+	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-h200.txt
+	$(PYTHON) -m orchestrator redteam --device gpu --full --layer whole --jobs 5 2>&1 | tee benchmarks/results/redteam-h200.txt
+	$(PYTHON) benchmarks/forging.py 2>&1 | tee benchmarks/results/forging-h200.txt
+	$(PYTHON) benchmarks/stability.py 2>&1 | tee benchmarks/results/stability-h200.txt
+	$(PYTHON) benchmarks/measure_ops.py 2>&1 | tee benchmarks/results/measure-ops-h200.txt
 
 # Puts the current --help into the README.
 readme:

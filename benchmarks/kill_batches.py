@@ -1,6 +1,6 @@
 """Batches whose process is killed and that are taken up again.
 
-    python benchmarks/kill_batches.py [--kills 200] [--ops 4] [--seed N]
+    python benchmarks/kill_batches.py [--kills 200] [--ops 4] [--samples 1] [--seed N]
 
 Carries out a small batch with recorded replies and scripted verdicts (what is tried is the record, not the judge), in
 a process of its own. It is killed with SIGKILL before one of its writes, renames, git commands or SQL statements,
@@ -61,8 +61,9 @@ CHANGES = ("started", "seconds", "latency_s", "seed")  # from one undisturbed ba
 class Scenario:
     """The ops of the batch with their recorded replies, and the verdicts on their kernels."""
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, samples: int = 1) -> None:
         self.scripts: dict[str, Script] = {}
+        self.overrides = ("agent.name=recorded", f"loop.samples={samples}")
         shipped = resources.shipped("configs") / "ops"
         rms, layer, soft = (self._kernel(name) for name in ("kernels/good", "ops/layernorm", "ops/softmax"))
         wrong = self._kernel("kernels/divides_by_block", Script(Status.WRONG_VALUES))
@@ -75,6 +76,10 @@ class Scenario:
             "softmax": {"correct-1": NO_CODE, "correct-2": soft},  # at parity, and no reply for another stage
             "vector_add": {"correct-1": NO_CODE, "correct-2": NO_CODE, "correct-3": NO_CODE},  # a person looks
         }
+        if samples > 1:  # the others have no more: calls that fail beside one that does not
+            replies["rmsnorm"] |= {"correct-1.2": NO_CODE, "correct-2.2": wrong, "correct-2.3": rms}
+            better = self._kernel("ops/layernorm", Script(Status.PASSED, 20.0), b"# still better\n")
+            replies["layernorm"] |= {"correct-1.2": wrong, "optimize-1.2": better}
         self.scripts[key(layer.encode())] = Script(Status.PASSED, 60.0)
         self.scripts[key(soft.encode())] = Script(Status.PASSED, 50.0)
         self.ops = [self._op(ops.load(name, shipped), folder / name, replies[name]) for name in list(replies)[:count]]
@@ -123,11 +128,11 @@ class AgentsThatNote(Agents):
 
 
 def carry_out(
-    scenario: Scenario, place: Path, overrides: tuple[str, ...] = ("agent.name=recorded",), concurrency: int = 2
+    scenario: Scenario, place: Path, overrides: tuple[str, ...] = (), concurrency: int = 2
 ) -> tuple[Outcome, ...]:
     """Begin the batch in that folder, or go on with it."""
     workspaces, log = place / "workspaces", place / "spent.log"
-    settings = config.load(overrides=overrides)
+    settings = config.load(overrides=overrides or scenario.overrides)
     try:
         todo = plan.newest(workspaces)
     except UsageError:
@@ -282,7 +287,8 @@ def rows(workspaces: Path) -> dict[str, list[ledger.Row]]:
 def paid(place: Path) -> set[str]:
     """The jobs for which an answer is kept, as they stand in the log of what was spent."""
     runs = place / "workspaces" / "runs"
-    kinds = (("ask", "attempts/*/reply.md", ""), ("judge", "attempts/*/report.json", "/job"))
+    kinds = (("ask", "attempts/*/reply.md", ""), ("ask", "attempts/*/report.json", ""))  # known to have no reply
+    kinds += (("judge", "attempts/*/report.json", "/job"),)
     kinds += (("measure", "measurements/*/measured.json", "/job"),)
     return {f"{kind} {path.parent}{job}" for kind, glob, job in kinds for path in runs.glob(f"*/{glob}")}
 
@@ -335,16 +341,19 @@ def kills_of(number: int, count: int, steps: int, seconds: float, draw: random.R
     return 1 + number * steps // count, 0.0, second
 
 
-def run(count: int, how_many_ops: int, seed: int) -> bool:
+def run(count: int, how_many_ops: int, seed: int, samples: int = 1) -> bool:
     """All kills; whether nothing was wrong after any of them."""
     draw, wrong = random.Random(seed), 0
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
-        scenario = Scenario(top / "ops", how_many_ops)
+        scenario = Scenario(top / "ops", how_many_ops, samples)
         steps, seconds = steps_of(scenario, top / "undisturbed")
         story, called = in_git(top / "undisturbed" / "workspaces")
         want = (story, in_ledger(top / "undisturbed" / "workspaces", called))
-        print(f"seed {seed}; {how_many_ops} ops, {steps} steps and {seconds:.1f} s undisturbed", flush=True)
+        print(
+            f"seed {seed}; {how_many_ops} ops, {samples} samples, {steps} steps, {seconds:.1f} s undisturbed",
+            flush=True,
+        )
         for number in range(count):
             place = top / f"killed-{number}"
             place.mkdir()
@@ -366,6 +375,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--ops", type=int, default=4, choices=[1, 2, 3, 4])
+    parser.add_argument("--samples", type=int, default=1, help="asked for at once in a round")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     options = parser.parse_args()
-    sys.exit(0 if run(options.kills, options.ops, options.seed) else 1)
+    sys.exit(0 if run(options.kills, options.ops, options.seed, options.samples) else 1)

@@ -139,9 +139,9 @@ def _names(every: Sequence[Estimate]) -> str:
 
 
 def _from_prompts(op: Op, settings: Settings) -> Estimate:
-    """Every round of every stage that asks a model, each with a prompt as long as the op's own files."""
+    """Every sample of every round of every stage that asks a model, with a prompt as long as the op's own files."""
     stages = [stage for stage in settings.loop.stages if stage != LAUNCH]
-    calls = settings.loop.rounds * len(stages)
+    calls = settings.loop.rounds * settings.loop.samples * len(stages)
     files = {name: data for name, data in op.workspace_files().items() if name != "bench.py"}
     prompt = sum(len(data.decode()) for data in files.values()) // _CHARACTERS
     return Estimate(op.name, 0, calls, calls * prompt, None)

@@ -25,6 +25,7 @@ from orchestrator.nights.due import Reason
 from orchestrator.records import Limits
 
 LAUNCH = "launch"  # the stage without a model
+OPTIMIZE = "optimize"  # the stage in which all that a round brought is measured
 
 
 class _Section(BaseModel):
@@ -41,6 +42,7 @@ class LoopSettings(_Section):
     """How long to try."""
 
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
+    samples: Annotated[int, Field(ge=1, le=16)] = 1
     stages: Annotated[tuple[Literal["correct", "launch", "optimize", "tune"], ...], AfterValidator(_in_order)] = (
         "correct",
         "launch",
@@ -56,6 +58,10 @@ class LoopSettings(_Section):
         if stage == LAUNCH:
             return range(1)
         return range(0 if self.given is not None and stage == self.stages[0] else 1, self.rounds + 1)
+
+    def samples_of(self, round_: int) -> int:
+        """The proposals of a round; where no model is asked there is one."""
+        return self.samples if round_ else 1
 
 
 class AgentSettings(_Section):

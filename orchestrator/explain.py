@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator import repro
+from orchestrator import repro, rounds
 from orchestrator.decide import Thresholds
 from orchestrator.records import Attempt, CaseResult, Measurement, Report, Run
 from orchestrator.text import printable
@@ -18,7 +18,7 @@ _ELEMENTS = 3  # wrong elements that are shown
 
 
 def run(record: Run, thresholds: Thresholds) -> tuple[str, ...]:
-    """Why the run was decided so: by its best attempt, or by its last where none passed."""
+    """Why the run was decided so: by its best attempt, or by its last round where none passed."""
     return tuple(_run(record, thresholds))[:LINES]
 
 
@@ -31,7 +31,7 @@ def deciding(record: Run) -> Attempt | None:
     """The attempt that a run was decided by."""
     if record.best is not None:
         return record.attempts[record.best - 1]
-    return record.attempts[-1] if record.attempts else None
+    return rounds.furthest(record)
 
 
 def _run(record: Run, thresholds: Thresholds) -> Iterator[str]:

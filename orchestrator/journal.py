@@ -50,17 +50,17 @@ class Noting(Silent):
         """Begun, or taken up."""
         self._journal.event("run_started", **self._of, device=judging.device)
 
-    def asking(self, stage: str, round_: int) -> None:
+    def asking(self, number: int, stage: str, round_: int) -> None:
         """From here on, events are of this round."""
         self._of |= {"stage": stage, "round": round_}
-        self._journal.event("asking", **self._of)
+        self._journal.event("asking", **self._of, attempt=number)
 
-    def judging(self, reply: Reply) -> None:
+    def answered(self, number: int, reply: Reply) -> None:
         """An answer, and what it cost."""
         usage = reply.usage
         tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
         cost = {"cost_usd": usage.cost_usd, "latency_s": usage.latency_s, "requests": usage.requests}
-        self._journal.event("answered", **self._of, model=reply.model, **tokens, **cost)
+        self._journal.event("answered", **self._of, attempt=number, model=reply.model, **tokens, **cost)
 
     def judged(self, attempt: Attempt) -> None:
         """A verdict."""

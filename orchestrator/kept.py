@@ -1,12 +1,14 @@
 """What an attempt's folder keeps of the model's part: the prompt as it was sent, the reply as it came, what it cost.
 
 Owns the names and forms of these files, for the recorder that writes them, for a run that is taken up again and must
-not ask twice, and for the ledger. Also what a measurement's folder says of its rivals.
+not ask twice, and for the ledger. Also which folders are an op's runs, and what a measurement's says of its rivals.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -20,6 +22,20 @@ TREE = "tree"  # what an agent left that worked in the tree; there until its att
 def folder(run: Path, number: int, stage: str, round_: int) -> Path:
     """The folder of an attempt in its run's."""
     return run / "attempts" / f"{number:02}-{stage}-{round_}"
+
+
+def number(folder: Path) -> int:
+    """Of the attempt of that folder."""
+    return int(folder.name.split("-")[0])
+
+
+def runs_of(op: str, runs: Path) -> list[Path]:
+    """The folders of an op's runs, the oldest first: an id begins with its op and the time. Ten thousand others cost
+    one look at the folder that they lie in.
+    """
+    begins = re.compile(rf"{re.escape(op)}-[0-9]")
+    with os.scandir(runs) as entries:
+        return sorted(Path(entry.path) for entry in entries if begins.match(entry.name))
 
 
 @dataclass(frozen=True)

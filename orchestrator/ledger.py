@@ -26,6 +26,7 @@ from orchestrator.workspace import Workspace
 
 NAME = "ledger.sqlite"
 _WAIT_S = 60  # for another process that writes
+_CACHE_KIB = 256  # of the file in memory: a batch writes row after row and looks back at little
 
 # What makes a ledger of version n one of version n + 1. Never edit one that was released: add another.
 _MIGRATIONS = (
@@ -89,6 +90,7 @@ class Ledger:
         with _sqlite_errors(self.path):
             workspaces.mkdir(parents=True, exist_ok=True)
             self._base = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None)
+            self._base.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             try:
                 self._prepare()
             except BaseException:
@@ -183,28 +185,26 @@ class Entering(Silent):
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._run = ""
-        self._asked: tuple[int, str, int] = (0, "", 0)
-        self._count = 0  # attempts so far
+        self._asked: tuple[str, int] = ("", 0)  # stage and round
         self._merge_commit = ""
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """The run, and where it is judged."""
-        self._run, self._count = run.id, len(run.attempts)
+        self._run = run.id
         self._ledger.put("runs", run_row(run))
         self._ledger.put("environments", environment_row(run.id, judging))
 
-    def asking(self, stage: str, round_: int) -> None:
+    def asking(self, number: int, stage: str, round_: int) -> None:
         """Before the call that spends."""
-        self._asked = (self._count + 1, stage, round_)
-        self._ledger.put("model_calls", call_row(self._run, *self._asked, None))
+        self._asked = (stage, round_)
+        self._ledger.put("model_calls", call_row(self._run, number, *self._asked, None))
 
-    def judging(self, reply: Reply) -> None:
+    def answered(self, number: int, reply: Reply) -> None:
         """What the call has cost."""
-        self._ledger.put("model_calls", call_row(self._run, *self._asked, kept.call_of(reply)))
+        self._ledger.put("model_calls", call_row(self._run, number, *self._asked, kept.call_of(reply)))
 
     def judged(self, attempt: Attempt) -> None:
         """An attempt and its verdict; one that is judged anew, its new verdict."""
-        self._count = max(self._count, attempt.number)
         self._ledger.put("attempts", attempt_row(self._run, attempt))
         self._ledger.put("verdicts", verdict_row(self._run, attempt))
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.agents import Agent, Request
+from orchestrator import rounds
+from orchestrator.agents import Agent
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.attempt import judge_reply, require_sandbox
 from orchestrator.config import LAUNCH, Settings
@@ -17,8 +18,9 @@ from orchestrator.executors import Executor
 from orchestrator.ops import Op
 from orchestrator.prompts import Prompts
 from orchestrator.recorder import Recorder
-from orchestrator.records import Decision, Run
+from orchestrator.records import Decision, Reply, Run
 from orchestrator.relaunch import relaunch
+from orchestrator.sampling import proposals
 from orchestrator.settle import conclude, weighed
 from orchestrator.watch import Watch
 
@@ -62,7 +64,8 @@ async def run_op(
 async def _stage(
     stage: str, prompts: Prompts, op: Op, agent: Agent, executor: Executor, settings: Settings, recorder: Recorder
 ) -> None:
-    """Up to `rounds` proposals; each failing one goes back to the model with its whole report.
+    """Up to `rounds` rounds, each of one proposal or of several; of one that fails, what came furthest goes back to the
+    model with its whole report.
 
     The first stage begins from the specification, and before it from a person's kernel where there is one; a later one
     from the best kernel and what was measured of it. The rung without a model proposes once, if at all.
@@ -76,11 +79,12 @@ async def _stage(
     first = recorder.run.best is None
     prompt = prompts.generate(tried) if first else prompts.improve(stage, tried, *recorder.so_far())
     for round_ in settings.loop.rounds_of(stage):
-        folder = recorder.asked(prompt, stage, round_)
-        reply = await agent.propose(Request(prompt, stage, round_, folder, recorder.begins_with(round_)))
-        recorder.answered(reply, folder)
-        judged = await judge_reply(reply, op, recorder.branch, executor, settings.judge, folder)
-        recorder.judged(stage, round_, reply, judged, folder)
-        if judged.report.accepted:
+        replies: dict[int, Reply] = {}  # by the number of their attempts
+        for one in await proposals(agent, prompt, stage, round_, settings.loop.samples_of(round_), recorder):
+            recorder.judging()
+            judged = await judge_reply(one.reply, op, recorder.branch, executor, settings.judge, one.folder)
+            replies[recorder.judged(stage, round_, one.reply, judged, one.folder).number] = one.reply
+        furthest, *others = rounds.ranked(recorder.run)
+        if furthest.report.accepted:
             return
-        prompt = prompts.repair(prompt, reply, judged.report, round_)
+        prompt = prompts.repair(prompt, replies[furthest.number], furthest.report, round_, others)

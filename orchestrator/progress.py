@@ -16,7 +16,7 @@ from rich.status import Status as Spinner
 from rich.table import Table
 
 from orchestrator.outcome import Outcome, fast
-from orchestrator.records import Judging, Reply, Run
+from orchestrator.records import Judging, Run
 from orchestrator.text import printable
 from orchestrator.watch import Silent
 
@@ -116,11 +116,11 @@ class Showing(Silent):
         """Its baseline is there."""
         self._progress.doing(self._op, "beginning")
 
-    def asking(self, stage: str, round_: int) -> None:
+    def asking(self, number: int, stage: str, round_: int) -> None:
         """The model has it."""
         self._progress.doing(self._op, _MODEL)
 
-    def judging(self, reply: Reply) -> None:
+    def judging(self, number: int) -> None:
         """The judge has it, or is waited for."""
         self._progress.doing(self._op, _JUDGE)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from orchestrator import decision, resources, weigh
+from orchestrator import decision, resources, tried, weigh
 from orchestrator.docs import select
 from orchestrator.docs.guide import Guide
 from orchestrator.measured import COMPILED, Measured, Swept
 from orchestrator.ops import Op
 from orchestrator.records import (
+    Attempt,
     AuditFinding,
     CaseResult,
     Judging,
@@ -23,6 +24,7 @@ from orchestrator.records import (
     Prompt,
     Reply,
     Report,
+    Status,
     Turn,
     WrongElement,
 )
@@ -90,10 +92,16 @@ class Prompts:
         )
         return Prompt(self._system, (Turn("user", text),))
 
-    def repair(self, asked: Prompt, reply: Reply, report: Report, round_: int) -> Prompt:
-        """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed."""
+    def repair(
+        self, asked: Prompt, reply: Reply, report: Report, round_: int, others: Sequence[Attempt] = ()
+    ) -> Prompt:
+        """The conversation so far, the reply, and the whole report on it. `round_` is the one that failed; `others`
+        did so too, and are named with what they ended in.
+        """
         told = select.for_report(self._guide, report) if self._guide else select.Told()
         facts = {"round": round_, "report": render_report(report), "grave": bool(report.grave), "told": told}
+        told_of = [one for one in others if one.status is not Status.INFRASTRUCTURE]  # that is not about a kernel
+        facts |= {"others": [f"{one.status}, {tried.wrong(one.report)}" for one in told_of]}
         text = _render("repair.md.j2", **self._common, **facts)
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
 

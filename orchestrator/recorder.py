@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import config, costs, decision, kept, prompts, repro, tried, weigh
+from orchestrator import config, costs, decision, kept, prompts, repro, rounds, tried, weigh
 from orchestrator.agents.render import render
 from orchestrator.attempt import REPORT, Judged
 from orchestrator.audit import engine as audit
@@ -40,11 +40,13 @@ from orchestrator.records import (
     from_json,
     to_json,
 )
+from orchestrator.text import printable
 from orchestrator.tree import remove_tree, write_whole
 from orchestrator.watch import Watch
 from orchestrator.workspace import DECISION, RunBranch, Workspace
 
 RUN, ENVIRONMENT, MEASUREMENTS = "run.json", "environment.json", "measurements"
+_WORDS = 400  # characters of why there was no reply
 
 
 class Recorder:
@@ -119,32 +121,47 @@ class Recorder:
         self.run = replace(self.run, error=error)
         self._save()
 
-    def asked(self, prompt: Prompt, stage: str, round_: int) -> Path:
-        """Keep the prompt of the next attempt, before it is sent; returns the attempt's folder."""
-        folder = kept.folder(self.folder, len(self.run.attempts) + 1, stage, round_)
+    def asked(self, prompt: Prompt, stage: str, round_: int, sample: int = 1) -> Path:
+        """Keep the prompt of the next attempt, before it is sent, or of one after it; returns the attempt's folder."""
+        number = len(self.run.attempts) + sample
+        folder = kept.folder(self.folder, number, stage, round_)
         with _disk_errors():
             folder.mkdir(parents=True, exist_ok=True)
         if not kept.has_reply(folder):
             write_whole(folder / kept.PROMPT, render(prompt))
         if not (folder / REPORT).is_file():
             remove_tree(folder / "job")  # of a verdict that was cut short
-        self._watch.asking(stage, round_)
+        self._watch.asking(number, stage, round_)
         return folder
 
     def begins_with(self, round_: int) -> dict[str, bytes]:
         """The tree as an attempt begins: the baseline, and the kernel that it is to repair or to improve, if any."""
         files = dict(self.branch.files)
-        number = (self.run.best if round_ <= 1 else None) or len(self.run.attempts)
-        if not number:
+        best = self.run.attempts[self.run.best - 1] if self.run.best is not None and round_ <= 1 else None
+        if (begun := best or rounds.furthest(self.run)) is None:
             return files
-        kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(self.run.attempts[number - 1].commit))
+        kernel = self.branch.workspace.read_at(self._op.spec.kernel_name, str(begun.commit))
         return files if kernel is None else files | {self._op.spec.kernel_name: kernel}
 
     def answered(self, reply: Reply, folder: Path) -> None:
         """Keep the raw reply, before anything is made of it."""
         if not kept.has_reply(folder):
             kept.keep(reply, folder)
-        self._watch.judging(reply)
+        self._watch.answered(kept.number(folder), reply)
+
+    def unanswered(self, error: OrchestratorError, folder: Path) -> None:
+        """Keep why that attempt of a round has no reply, where others have one: it comes to a failure of ours."""
+        self._keep_report(
+            Judged(Report(Status.INFRASTRUCTURE, printable(f"unanswered: {error}", _WORDS)), None), folder
+        )
+
+    def is_unanswered(self, folder: Path) -> bool:
+        """Whether `unanswered` said so of that attempt."""
+        return (folder / REPORT).is_file() and not kept.has_reply(folder)
+
+    def judging(self) -> None:
+        """The next attempt is being judged. Told, not kept."""
+        self._watch.judging(len(self.run.attempts) + 1)
 
     def judged(self, stage: str, round_: int, reply: Reply, judged: Judged, folder: Path) -> Attempt:
         """Keep the verdict: the report, a commit on the run's branch, the run's record."""
@@ -195,15 +212,6 @@ class Recorder:
     def remark(self, text: str) -> None:
         """A sentence for the record."""
         self.run = replace(self.run, remarks=(*self.run.remarks, text))
-
-    def challenger(self) -> int | None:
-        """The attempt that is to be measured: the best if it was not, else the newest if that was accepted too; or
-        none."""
-        run = self.run
-        if run.best is None or run.measurement is None:
-            return run.best
-        newest = run.attempts[-1]
-        return newest.number if newest.report.accepted and newest.number != run.best else None
 
     def measures(self, challenger: int) -> tuple[Path, Rivals]:
         """The folder of that attempt's measurement, and what it is measured against, which is kept there before."""

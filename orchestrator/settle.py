@@ -6,13 +6,14 @@ what is written down `recorder`'s.
 
 from __future__ import annotations
 
-from orchestrator.config import Settings
+from orchestrator import rounds
+from orchestrator.config import OPTIMIZE, Settings
 from orchestrator.decide import decide
 from orchestrator.executors import Executor
 from orchestrator.measuring import measure_kernel
 from orchestrator.ops import Op
 from orchestrator.recorder import Recorder
-from orchestrator.records import Attempt, Decision, Judging, Verdict
+from orchestrator.records import Decision, Judging, Verdict
 
 _NO_GPU = "there is no GPU here, and times in Triton's interpreter mean nothing"
 
@@ -22,19 +23,21 @@ async def weighed(
 ) -> Verdict:
     """Measure what a stage brought, where there is something to measure on, and decide.
 
-    `done` are the stages behind us. A stage that brought nothing new leaves the best kernel as it was.
+    `done` are the stages behind us. A stage that brought nothing new leaves the best kernel as it was. Of several that
+    a round brought the first is measured, in optimize all.
     """
     reason, left = _NO_GPU, len(set(settings.loop.stages) - set(done))
     thresholds = op.spec.thresholds(settings.decision)
     recorder.fewer_rungs(left)
-    if (challenger := recorder.challenger()) is not None and not judging.interpreted:
+    challengers = () if judging.interpreted else rounds.challengers(recorder.run)
+    for challenger in challengers if done[-1] == OPTIMIZE else challengers[:1]:
         folder, rivals = recorder.measures(challenger)
         kernel, tell = recorder.kernel_of(challenger), recorder.measuring
         measured = await measure_kernel(kernel, rivals, op, recorder.branch.export, executor, settings, folder, tell)
         reason = recorder.measured(challenger, measured, rivals, left, thresholds.margin_floor)
-    last: Attempt | None = recorder.run.attempts[-1] if recorder.run.attempts else None
+    ended = rounds.furthest(recorder.run)
     return decide(
-        last.status if last else None,
+        ended.status if ended else None,
         recorder.run.best is not None,
         recorder.run.measurement,
         thresholds,

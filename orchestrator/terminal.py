@@ -29,6 +29,8 @@ class Terminal(Silent):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._spinner: Spinner | None = None
+        self._round = ("", 0)  # stage and round that was told
+        self._asked = 0  # times in it
 
     def say(self, text: str, style: str = "") -> None:
         """Text, whatever it holds: that of a model or a candidate is shown, never interpreted."""
@@ -37,17 +39,21 @@ class Terminal(Silent):
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """Where it runs, and where its record is."""
+        self._round = ("", 0)
         self._place(f"run {run.id}: ", judging)
         self.say(f"record in {folder}")
 
-    def asking(self, stage: str, round_: int) -> None:
-        """A prompt goes out; in round 0 nobody is asked."""
-        self.say(f"stage {stage}, round {round_}" if round_ else f"stage {stage}, without a model")
+    def asking(self, number: int, stage: str, round_: int) -> None:
+        """A prompt goes out, once for each sample; in round 0 nobody is asked."""
+        if self._round != (stage, round_):
+            self._round, self._asked = (stage, round_), 0
+            self.say(f"stage {stage}, round {round_}" if round_ else f"stage {stage}, without a model")
+        self._asked += 1
         if round_:
-            self._wait("asking for a proposal")
+            self._wait("asking for a proposal" if self._asked == 1 else "and for another at the same time")
 
-    def judging(self, reply: Reply) -> None:
-        """The reply is being judged."""
+    def answered(self, number: int, reply: Reply) -> None:
+        """Who answered."""
         usage = reply.usage
         tokens = f", {usage.output_tokens} tokens" if usage.output_tokens is not None else ""
         self._rest()
@@ -57,7 +63,10 @@ class Terminal(Silent):
             self.say(f"  {reply.model} answered in {usage.latency_s:.1f} s{tokens}")
         else:
             self.say(f"  replayed a reply of {reply.model}")
-        self._wait("judging")
+
+    def judging(self, number: int) -> None:
+        """Of several, by its number: they are here, or will not come."""
+        self._wait("judging" if self._asked == 1 else f"judging attempt {number}")
 
     def judged(self, attempt: Attempt) -> None:
         """The verdict of one attempt, with its failing cases."""

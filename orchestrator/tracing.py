@@ -53,20 +53,28 @@ class Tracing(Silent):
         self._secrets = known_secrets()
         self._run: Span | None = None
         self._step: Span | None = None
+        self._calls: dict[int, Span] = {}  # under way, by attempt: those of a round go side by side
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """Begun, or taken up."""
         self._run = self._tracer.start_span("run", attributes={"op": run.op, "run": run.id, "device": judging.device})
 
-    def asking(self, stage: str, round_: int) -> None:
+    def asking(self, number: int, stage: str, round_: int) -> None:
         """A model has it."""
-        self._begin("model call", stage=stage, round=round_)
+        self._end()
+        if (call := self._started("model call", stage=stage, round=round_)) is not None:
+            self._calls[number] = call
 
-    def judging(self, reply: Reply) -> None:
+    def answered(self, number: int, reply: Reply) -> None:
         """It has answered."""
         usage = reply.usage
         counts = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost_usd": usage.cost_usd}
-        self._end(model=reply.model, requests=usage.requests, **{k: v for k, v in counts.items() if v is not None})
+        known = {name: count for name, count in counts.items() if count is not None}
+        self._ended(self._calls.pop(number, None), model=reply.model, requests=usage.requests, **known)
+
+    def judging(self, number: int) -> None:
+        """The judge has it; a call that is still open has failed."""
+        self._ended(self._calls.pop(number, None))
         self._begin("judge job")
 
     def judged(self, attempt: Attempt) -> None:
@@ -95,23 +103,32 @@ class Tracing(Silent):
             self._close(run.error)
 
     def _begin(self, name: str, **facts: str | int) -> None:
-        from opentelemetry.trace import set_span_in_context
-
         self._end()
-        if self._run is not None:
-            self._step = self._tracer.start_span(name, set_span_in_context(self._run), attributes=facts)
+        self._step = self._started(name, **facts)
 
     def _end(self, **facts: str | int | float) -> None:
-        if self._step is not None:
+        self._ended(self._step, **facts)
+        self._step = None
+
+    def _started(self, name: str, **facts: str | int) -> Span | None:
+        from opentelemetry.trace import set_span_in_context
+
+        if self._run is None:
+            return None
+        return self._tracer.start_span(name, set_span_in_context(self._run), attributes=facts)
+
+    def _ended(self, span: Span | None, **facts: str | int | float) -> None:
+        if span is not None:
             for name, fact in facts.items():
-                self._step.set_attribute(name, redacted(fact, self._secrets) if isinstance(fact, str) else fact)
-            self._step.end()
-            self._step = None
+                span.set_attribute(name, redacted(fact, self._secrets) if isinstance(fact, str) else fact)
+            span.end()
 
     def _close(self, error: str = "") -> None:
         from opentelemetry.trace import StatusCode
 
         self._end()
+        while self._calls:
+            self._ended(self._calls.popitem()[1])
         if self._run is not None:
             if error:
                 self._run.set_status(StatusCode.ERROR, redacted(error, self._secrets))

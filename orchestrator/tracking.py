@@ -68,30 +68,28 @@ class Tracking(Silent):
     def __init__(self, experiment: str, say: Say) -> None:
         self._say = say
         self._folder = Path()
-        self._asked = (0, "", 0)
-        self._attempts = 0
+        self._asked = ("", 0)  # stage and round
         self._todo: queue.SimpleQueue[Callable[[_Store], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, args=(experiment,), name="mlflow", daemon=True)
         self._thread.start()
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """A run of MLflow's for it: the one that it had, where it is taken up again."""
-        self._folder, self._attempts = folder, len(run.attempts)
+        self._folder = folder
         self._todo.put(lambda store: store.begin(run, judging))
 
-    def asking(self, stage: str, round_: int) -> None:
-        """Which call the next reply answers."""
-        self._asked = (self._attempts + 1, stage, round_)
+    def asking(self, number: int, stage: str, round_: int) -> None:
+        """Which calls the next replies answer."""
+        self._asked = (stage, round_)
 
-    def judging(self, reply: Reply) -> None:
+    def answered(self, number: int, reply: Reply) -> None:
         """A trace of the call."""
-        number, stage, round_ = self._asked
+        stage, round_ = self._asked
         answered_ns, prompt = time.time_ns(), kept.folder(self._folder, number, stage, round_) / kept.PROMPT
         self._todo.put(lambda store: store.call(number, stage, round_, prompt, reply, answered_ns))
 
     def judged(self, attempt: Attempt) -> None:
         """The attempt's metrics; its number is the step."""
-        self._attempts = max(self._attempts, attempt.number)
         self._todo.put(lambda store: store.attempt(attempt))
 
     def measured(self, number: int, attempt: int, measured: Measured) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from orchestrator import kept, rounds
 from orchestrator.errors import WorkspaceError
-from orchestrator.records import Attempt, Run, from_json
+from orchestrator.records import Attempt, Report, Run, from_json
 from orchestrator.text import printable
 from orchestrator.workspace import RunBranch
 
@@ -35,9 +36,9 @@ def _earlier(current: Run, branch: RunBranch, runs: Path) -> Iterator[Run]:
     """The other runs of this op as it is now, oldest first."""
     same = {current.baseline: True}
     found = []
-    for record in sorted(runs.glob(f"{current.op}-[0-9]*/run.json"))[-_RUNS:]:  # an id begins with its date
+    for folder in kept.runs_of(current.op, runs)[-_RUNS:]:
         with suppress(OSError, ValidationError):
-            found.append(from_json(Run, record.read_bytes()))
+            found.append(from_json(Run, (folder / "run.json").read_bytes()))
     for run in sorted(found, key=lambda run: run.started):
         if run.op != current.op or run.id == current.id:
             continue
@@ -55,16 +56,21 @@ def _is_same(branch: RunBranch, baseline: str) -> bool:
 
 def _of(run: Run) -> Iterator[str]:
     for attempt in run.attempts:
-        if ended := _ended(run, attempt):
+        if rounds.answered(attempt) and (ended := _ended(run, attempt)):
             yield f"{attempt.stage}: {attempt.status}, {ended}"
+
+
+def wrong(report: Report) -> str:
+    """What was wrong with an attempt that was not accepted, in one line."""
+    if not report.passed:
+        return printable((report.diagnosis or (report.message,))[0], _WORDS)
+    return printable(f"not accepted: the audit establishes {report.grave[0].message}", _WORDS)
 
 
 def _ended(run: Run, attempt: Attempt) -> str:
     """What was wrong with it, or what it was worth; "" where nobody knows what a correct one is worth."""
-    if not attempt.report.passed:
-        return printable((attempt.report.diagnosis or (attempt.report.message,))[0], _WORDS)
-    if attempt.report.grave:
-        return printable(f"not accepted: the audit establishes {attempt.report.grave[0].message}", _WORDS)
+    if not attempt.report.accepted:
+        return wrong(attempt.report)
     if attempt.number == run.best and run.measurement is not None:
         measured = run.measurement
         return (

@@ -15,11 +15,14 @@ class Watch(Protocol):
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """The baseline is committed; nothing has been asked yet."""
 
-    def asking(self, stage: str, round_: int) -> None:
-        """A prompt goes to the model."""
+    def asking(self, number: int, stage: str, round_: int) -> None:
+        """The prompt of the attempt of that number goes to the model; others of the round may be under way."""
 
-    def judging(self, reply: Reply) -> None:
-        """The reply is here and is being judged."""
+    def answered(self, number: int, reply: Reply) -> None:
+        """The reply is here, in whichever order those of a round come."""
+
+    def judging(self, number: int) -> None:
+        """It is being judged, one after the other."""
 
     def judged(self, attempt: Attempt) -> None:
         """The attempt has its verdict."""
@@ -45,9 +48,11 @@ class Silent:
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None: ...
 
-    def asking(self, stage: str, round_: int) -> None: ...
+    def asking(self, number: int, stage: str, round_: int) -> None: ...
 
-    def judging(self, reply: Reply) -> None: ...
+    def answered(self, number: int, reply: Reply) -> None: ...
+
+    def judging(self, number: int) -> None: ...
 
     def judged(self, attempt: Attempt) -> None: ...
 
@@ -72,13 +77,17 @@ class Several:
         for watch in self._watches:
             watch.run_started(run, folder, judging)
 
-    def asking(self, stage: str, round_: int) -> None:
+    def asking(self, number: int, stage: str, round_: int) -> None:
         for watch in self._watches:
-            watch.asking(stage, round_)
+            watch.asking(number, stage, round_)
 
-    def judging(self, reply: Reply) -> None:
+    def answered(self, number: int, reply: Reply) -> None:
         for watch in self._watches:
-            watch.judging(reply)
+            watch.answered(number, reply)
+
+    def judging(self, number: int) -> None:
+        for watch in self._watches:
+            watch.judging(number)
 
     def judged(self, attempt: Attempt) -> None:
         for watch in self._watches:

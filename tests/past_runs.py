@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator import config, measuring, plan
+from orchestrator import config, measuring, plan, rounds
 from orchestrator.attempt import Judged
 from orchestrator.decide import Thresholds, decide
 from orchestrator.measured import COMPILED, REFERENCE, Measured, ShapeTimings
@@ -146,7 +146,7 @@ def run(
         recorder.answered(reply, folder)
         recorder.judged("correct", number, reply, one, folder)
     reason = "there is no GPU here"
-    if found is not None and (challenger := recorder.challenger()) is not None:
+    for challenger in rounds.challengers(recorder.run) if found is not None else ():
         folder, rivals = recorder.measures(challenger)
         measuring.keep(found, folder)
         reason = recorder.measured(challenger, found, rivals, 0, Thresholds().margin_floor)

@@ -59,6 +59,13 @@ def test_killed_batches_end_as_undisturbed_ones() -> None:
 
 
 @pytest.mark.long
+def test_killed_batches_that_ask_for_several_samples_end_as_undisturbed_ones() -> None:
+    command = [sys.executable, str(SCRIPT), "--kills", "20", "--samples", "3"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.long
 def test_more_killed_batches_end_as_undisturbed_ones() -> None:
     result = subprocess.run([sys.executable, str(SCRIPT), "--kills", "20"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, finish, ops
+from orchestrator import config, finish, ops, rounds
 from orchestrator.attempt import Judged
 from orchestrator.decide import Thresholds, decide
 from orchestrator.errors import UsageError, WorkspaceError
@@ -66,8 +66,7 @@ def recorder_of(op: Op, workspaces: Path, *judged: Judged) -> Recorder:
 
 def decided(recorder: Recorder, found: Measured) -> Run:
     """The run after that measurement, decided by the table and concluded."""
-    challenger = recorder.challenger()
-    assert challenger is not None
+    (challenger,) = rounds.challengers(recorder.run)
     reason = recorder.measured(challenger, found, recorder.rivals(challenger), 0, Thresholds().margin_floor)
     run = recorder.run
     conclude(
@@ -145,7 +144,7 @@ def stage_by_stage(op: Op, workspaces: Path, *found: Measured) -> Recorder:
         folder = recorder.asked(Prompt("", ()), "optimize", number)
         judged = Judged(GOOD, f"k = {number}\n".encode())
         recorder.judged("optimize", number, Reply("", "model", Usage(0.0)), judged, folder)
-        challenger = recorder.challenger()
+        (challenger,) = rounds.challengers(recorder.run)
         assert challenger == number
         left = len(found) - number
         recorder.measured(challenger, measurement, recorder.rivals(challenger), left, Thresholds().margin_floor)
@@ -174,14 +173,14 @@ def test_noise_is_the_margin_of_a_later_kernel_too(rmsnorm: Op, tmp_path: Path) 
 def test_what_is_taken_up_again_is_the_best_not_the_newest(rmsnorm: Op, tmp_path: Path) -> None:
     recorder = stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), measured(shape(39.6, best=40)))
     recorder.rejudged(GOOD)
-    assert recorder.run.best == 1 and recorder.run.measurement is None and recorder.challenger() == 1
+    assert recorder.run.best == 1 and recorder.run.measurement is None and rounds.challengers(recorder.run) == (1,)
 
 
 def test_a_later_kernel_that_is_convicted_leaves_the_best(rmsnorm: Op, tmp_path: Path) -> None:
     convicted = measured(status=Status.TAMPERED, message="two clocks")
     recorder = stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), convicted)
     assert recorder.run.best == 1 and recorder.run.attempts[1].status is Status.TAMPERED
-    assert recorder.run.measurement is not None and recorder.challenger() is None
+    assert recorder.run.measurement is not None and rounds.challengers(recorder.run) == ()
     conclude(recorder, Verdict(Decision.MERGE, "Faster."))
     assert git(tmp_path, "show", "main:rmsnorm_triton.py") == "k = 1"
 

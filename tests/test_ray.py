@@ -5,8 +5,11 @@ is installed, in the long check.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -132,6 +135,31 @@ def test_a_node_that_is_lost_costs_only_its_jobs(cluster: Any, make_job: MakeJob
         *(Status.PASSED, Status.WRONG_VALUES, Status.PASSED, Status.WRONG_VALUES),
     ]
     assert [report.nonce for report in reports] == [job.nonce for job in jobs]
+
+
+@pytest.mark.long
+def test_a_batch_goes_on_when_a_node_is_lost(cluster: Any, tmp_path: Path) -> None:
+    """As a person starts it: four ops, two nodes, and one of them gone while its judge works."""
+    ops = ("rmsnorm", "softmax", "swiglu", "vector_add")
+    command = ("--ops", ",".join(ops), "--agent", "recorded", "--device", "cpu", "--json", "--quiet")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", *command, "--executor", "ray", "--ray-address", cluster.address],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while len(_judges()) < 2 and running.poll() is None:
+            time.sleep(0.2)
+        time.sleep(3)  # both are at work
+        cluster.remove_node(list(cluster.worker_nodes)[0], False)
+        said, complained = running.communicate(timeout=280)
+    finally:
+        running.kill()
+    assert running.returncode == 0, complained
+    outcomes = {one["op"]: one["decision"] for one in json.loads(said)}
+    assert outcomes == dict.fromkeys(ops, "UNMEASURED"), complained
 
 
 def _judges() -> list[int]:

@@ -35,8 +35,9 @@ def shown(terminal: bool, *attempts: Attempt) -> str:
     run = Run("r1", "rmsnorm", "run/r1", "0" * 40, "now", "recorded")
     watch.run_started(run, Path("runs/r1"), Judging("CPU", True, {"triton": "3.7.1"}, pieces))
     for attempt in attempts:
-        watch.asking(attempt.stage, attempt.round)
-        watch.judging(Reply("text", attempt.model, attempt.usage))
+        watch.asking(attempt.number, attempt.stage, attempt.round)
+        watch.answered(attempt.number, Reply("text", attempt.model, attempt.usage))
+        watch.judging(attempt.number)
         watch.judged(attempt)
     cost = costs.of_attempts(attempts, 0.0)
     ended = Run(
@@ -71,6 +72,23 @@ def test_the_round_its_end_the_cases_and_the_decision(terminal: bool) -> None:
         assert told in text, told
     assert "float16-M9" not in text
     assert ("\x1b" in text) is terminal
+
+
+def test_several_proposals_of_a_round_are_told_apart() -> None:
+    screen = io.StringIO()
+    watch = Terminal(Console(file=screen, width=120))
+    for number in (1, 2):
+        watch.asking(number, "correct", 1)
+    watch.answered(2, Reply("text", "some-model", Usage(1.5)))
+    watch.judging(1)
+    watch.judging(2)
+    watch.asking(3, "correct", 2)
+    watch.judging(3)
+    assert screen.getvalue().splitlines() == [
+        *("stage correct, round 1", "  asking for a proposal", "  and for another at the same time"),
+        *("  some-model answered in 1.5 s", "  judging attempt 1", "  judging attempt 2"),
+        *("stage correct, round 2", "  asking for a proposal", "  judging"),
+    ]
 
 
 @pytest.mark.parametrize("terminal", [True, False])

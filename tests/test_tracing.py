@@ -29,8 +29,9 @@ def test_a_runs_steps_are_spans_without_secrets(rmsnorm: Op, tmp_path: Path, mon
     run = recorder_of(rmsnorm, tmp_path, Judged(BAD, b"x = 1\n")).run
     watch = tracing.Tracing(provider.get_tracer("test"))
     watch.run_started(run, tmp_path, Judging("cpu", True, {}, ()))
-    watch.asking("correct", 1)
-    watch.judging(Reply("text", "a model", Usage(1.0, 70, 30)))
+    watch.asking(1, "correct", 1)
+    watch.answered(1, Reply("text", "a model", Usage(1.0, 70, 30)))
+    watch.judging(1)
     watch.judged(run.attempts[0])
     verdict = Verdict(Decision.ESCALATE, f"it said {KEY}")
     watch.decided(_with(run, verdict), tmp_path)
@@ -45,7 +46,7 @@ def test_a_runs_steps_are_spans_without_secrets(rmsnorm: Op, tmp_path: Path, mon
 
     failed = tracing.Tracing(provider.get_tracer("test"))
     failed.run_started(run, tmp_path, Judging("cpu", True, {}, ()))
-    failed.asking("correct", 1)
+    failed.asking(1, "correct", 1)
     failed.recorded(Run(run.id, run.op, run.branch, run.baseline, run.started, run.agent, error=f"refused {KEY}"))
     ended = exporter.get_finished_spans()[-1]
     assert ended.name == "run" and not ended.status.is_ok and KEY not in str(ended.status.description)

@@ -23,6 +23,7 @@ class Request:
     round: int  # 1, 2, 3 within the stage; 0 where no model is asked: a person's kernel
     folder: Path  # the attempt's folder in the run's record; an agent that talks through files does it here
     files: Mapping[str, bytes] = field(default_factory=dict)  # the tree as the attempt begins: the baseline, a kernel
+    sample: int = 1  # of those that are asked for at once in the round
 
 
 class Agent(Protocol):

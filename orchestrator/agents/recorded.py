@@ -1,7 +1,8 @@
 """The agent that replays replies a model once gave, so that the loop can be seen at work without a key.
 
-Owns the format of an op's `recorded/` folder: `<stage>-<round>.md`, each a raw reply, and `recorded.yaml`, which says
-of each file where it came from. Calls no model, and says so.
+Owns the format of an op's `recorded/` folder: `<stage>-<round>.md`, each a raw reply, further ones of a round as
+`<stage>-<round>.2.md` and so on, and `recorded.yaml`, which says of each file where it came from. Calls no model, and
+says so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ INDEX = "recorded.yaml"
 
 
 class RepliesExhausted(UsageError):
-    """No reply was recorded for the stage and round that the loop has come to."""
+    """No reply was recorded for the stage, round and sample that the loop has come to."""
 
 
 class Entry(BaseModel):
@@ -39,7 +40,7 @@ class Entry(BaseModel):
 
 
 class RecordedAgent:
-    """Answers stage and round with `<folder>/<stage>-<round>.md`, unedited. Raises UsageError for a broken folder."""
+    """Answers a stage, round and sample with its file, unedited. Raises UsageError for a broken folder."""
 
     name = "recorded"
 
@@ -57,11 +58,13 @@ class RecordedAgent:
     async def propose(self, request: Request) -> Reply:
         """Answer the request; see `orchestrator.agents.Agent`. Raises RepliesExhausted when there is none."""
         started = time.monotonic()
-        path = self._folder / f"{request.stage}-{request.round}.md"
+        further = request.sample > 1
+        path = self._folder / f"{request.stage}-{request.round}{f'.{request.sample}' if further else ''}.md"
         if not path.is_file():
             raise RepliesExhausted(
-                f"no reply was recorded for stage {request.stage!r}, round {request.round} ({path}); to go on, choose "
-                f"another agent: anthropic ({ANTHROPIC_KEY}), openai ({OPENAI_KEY} or {OPENAI_URL}) or inbox"
+                f"no reply was recorded for stage {request.stage!r}, round {request.round}"
+                f"{f', sample {request.sample}' if further else ''} ({path}); to go on, choose another agent: "
+                f"anthropic ({ANTHROPIC_KEY}), openai ({OPENAI_KEY} or {OPENAI_URL}) or inbox"
             )
         entry = self._entries.get(path.name)
         if entry is None:

@@ -17,7 +17,7 @@ from orchestrator import source as sources
 from orchestrator.audit import compiled as compiles
 from orchestrator.audit.context import Context, context
 from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Hit, Rule, Silenced, in_order
-from orchestrator.audit.language import Language, installed
+from orchestrator.audit.language import installed
 from orchestrator.audit.rules import RULES
 from orchestrator.errors import UsageError
 from orchestrator.records import Compiled, Finding
@@ -51,22 +51,23 @@ def established(data: bytes, name: str, triton: str, compiled: Sequence[Compiled
     comments silence nothing: what a candidate says may convict it, never acquit it.
     """
     here = installed()
-    found = _audited(data, name, here if here is not None and here.version == triton else None)
+    found = _audited(data, name, here is not None and here.version == triton)
     shown = [*found.findings, *(one.finding for one in found.silenced), *compiles.findings(compiled, data, name)]
     return in_order(shown)[:KEPT]
 
 
-@functools.lru_cache(maxsize=8)  # a run asks twice: of what has passed, and before it is merged
 def audit_bytes(data: bytes, name: str) -> FileAudit:
     """Audit one file's content."""
-    return _audited(data, name, installed())
+    return _audited(data, name, True)
 
 
-def _audited(data: bytes, name: str, language: Language | None) -> FileAudit:
+@functools.lru_cache(maxsize=8)  # a run asks twice: of what has passed, and before it is merged
+def _audited(data: bytes, name: str, named: bool) -> FileAudit:
+    """`named`: names are held against those of the installed Triton."""
     source = sources.read(data, name)
     if isinstance(source, Finding):
         return FileAudit(name, 0, unread=f"{source.message}; {source.advice}")
-    facts = context(source, language)
+    facts = context(source, installed() if named else None)
     hits = ((rule, hit) for rule, look in RULES.values() for hit in _distinct(list(look(facts))))
     return _with(FileAudit(name, len(source.kernels)), [_finding(*hit, facts, name) for hit in hits], source.text)
 

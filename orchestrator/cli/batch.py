@@ -53,11 +53,12 @@ def carry_out(asked: Asked, settings: Callable[[dict[str, Any]], Settings], work
     agents = batch.Agents(progress.say)
     ready = {one.op: make(one) for one in _left(asked, todo, workspaces)}
     batch.check(ready.values(), shared, agents, workspaces)
-    outcomes = carry.through(
-        _batch(asked, todo, ready, make, shared, agents, workspaces, progress),
-        progress,
-        f"interrupted; --resume goes on with {todo.id}",
-    )
+    with carry.output_kept(asked.as_json):
+        outcomes = carry.through(
+            _batch(asked, todo, ready, make, shared, agents, workspaces, progress),
+            progress,
+            f"interrupted; --resume goes on with {todo.id}",
+        )
     progress.table(outcomes)
     if asked.as_json:
         typer.echo(records.to_json(outcomes))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -32,6 +33,11 @@ def terminal(*, to_stderr: bool) -> Terminal:
     from orchestrator.terminal import Terminal
 
     return Terminal(Console(stderr=to_stderr))
+
+
+def output_kept(wanted: bool) -> AbstractContextManager[object]:
+    """While it lasts, whatever a library prints goes to stderr: Ray tells of a lost node on the standard output."""
+    return redirect_stdout(sys.stderr) if wanted else nullcontext()
 
 
 def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str = "interrupted") -> T:

@@ -47,6 +47,7 @@ Agent = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(metavar="NAME", help="The model to ask. [default: the agent's own]")]
 Rounds = Annotated[int | None, typer.Option(metavar="N", help="Proposals before it is given up. [default: 3]")]
+Samples = Annotated[int | None, typer.Option(metavar="K", help="Proposals asked for at once in a round. [default: 1]")]
 Override = Annotated[
     list[str] | None,
     typer.Option("-c", metavar="KEY=VALUE", help="One setting, such as loop.rounds=2; or a file of them."),

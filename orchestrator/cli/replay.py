@@ -51,11 +51,12 @@ def replay_run(
     All attempts of a run where none is named; with the settings of then. Exit code 0 when each has the same verdict as
     then, 1 when one has another.
     """
-    from orchestrator import past, records, replay, verifying
+    from orchestrator import past, records, replay, rounds, verifying
 
     run_id, number = past.parse(run)
     stored = replay.stored(past.find(run_id, workspaces), options.catalogue(ops_dir).load)
-    numbers = [one.number for one in stored.past.run.attempts] if number is None else [number]
+    every = [one.number for one in stored.past.run.attempts if rounds.answered(one)]
+    numbers = every if number is None else [number]
     stored.past.attempt(max(numbers, default=1))
     terminal = carry.terminal(to_stderr=json)
     with verifying.judge_log() as log:

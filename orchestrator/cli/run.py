@@ -51,6 +51,7 @@ def run(
         typer.Option(metavar="LINE", help="Of the agent command: what to run, or a preset's name, such as claude."),
     ] = None,
     rounds: options.Rounds = None,
+    samples: options.Samples = None,
     stages: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="In this order, by commas. [default: correct,launch,optimize,tune]"),
@@ -108,6 +109,7 @@ def run(
         "agent": {"name": agent or ("command" if command else None), "model": model, "command": command},
         "loop": {
             "rounds": rounds,
+            "samples": samples,
             "stages": stages.split(",") if stages is not None else None,
             "persist": persist or None,
             "given": begin_from,

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from orchestrator import kept
 from orchestrator.config import Settings
 from orchestrator.executors import Executor
 from orchestrator.fingerprint import fingerprint
@@ -89,7 +90,9 @@ class Remembering:
 
     def _known(self, what: Fingerprint, own: Path) -> Report | None:
         """The newest verdict on the same in the record, whose folders no candidate can write."""
-        places = self._runs.glob(f"{self._op.name}-[0-9]*/attempts/*/{FINGERPRINT}")
+        places = [
+            one for run in kept.runs_of(self._op.name, self._runs) for one in run.glob(f"attempts/*/{FINGERPRINT}")
+        ]
         for place in sorted(places, key=lambda path: path.stat().st_mtime, reverse=True):
             if place.parent == own or not _says(place, what):
                 continue

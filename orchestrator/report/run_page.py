@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator import decide, explain, reply, weigh
+from orchestrator import decide, explain, reply, rounds, weigh
 from orchestrator.decide import Line
 from orchestrator.measured import Measured
 from orchestrator.records import AuditFinding, Finding, Measurement, Run
@@ -115,8 +115,9 @@ def _lines(told: Told) -> tuple[Line, ...]:
     """The decision table as this run filled it in."""
     run = told.run
     verdict = run.verdict
+    ended = rounds.furthest(run)
     return decide.table(
-        run.attempts[-1].status if run.attempts else None,
+        ended.status if ended else None,
         run.best is not None,
         run.measurement,
         told.thresholds,

@@ -32,7 +32,7 @@ def behaves(kernel: str) -> dict[str, object]:
     Path(KERNEL).write_text(Path(kernel).read_text())
     (Path(os.environ["TMPDIR"]) / "notes.txt").write_text("what I tried")
     (Path.home() / ".settings").write_text("mine")
-    return {"prompt": sys.stdin.read()}
+    return {"prompt": sys.stdin.read(), "folder": str(Path.cwd())}
 
 
 def tests_itself(kernel: str) -> dict[str, object]:

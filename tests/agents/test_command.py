@@ -57,22 +57,33 @@ def agent(how: str, *arguments: object, timeout_s: float = 60, **changes: object
     return CommandAgent(preset(how, *arguments, **changes), lambda _: None, timeout_s=timeout_s)
 
 
-def settings(rounds: int = 1, given: Path | None = None) -> config.Settings:
-    loop = {"rounds": rounds, **({} if given is None else {"given": str(given)})}
+def settings(rounds: int = 1, given: Path | None = None, samples: int = 1) -> config.Settings:
+    loop = {"rounds": rounds, "samples": samples, **({} if given is None else {"given": str(given)})}
     return config.load(flags={"agent": {"name": "command", "command": "scripted"}, "loop": loop})
 
 
-def play(op: Op, tmp_path: Path, asked: Agent, rounds: int = 1, given: Path | None = None) -> tuple[Run, Path]:
+def play(
+    op: Op, tmp_path: Path, asked: Agent, rounds: int = 1, given: Path | None = None, samples: int = 1
+) -> tuple[Run, Path]:
     """A run with a table of verdicts; returns it and its folder."""
     table = {key(GOOD.read_bytes()): Script(Status.PASSED)}
     judge = ScriptedJudge(table, tmp_path / "judge.log")
     asking = Asking(asked, (Purse("op", Budget()),))
     try:
-        asyncio.run(run_op(op, asking, judge, settings(rounds, given), tmp_path / "workspaces", Silent()))
+        asyncio.run(run_op(op, asking, judge, settings(rounds, given, samples), tmp_path / "workspaces", Silent()))
     finally:
         (folder,) = (tmp_path / "workspaces" / "runs").iterdir()
         run = from_json(Run, (folder / "run.json").read_bytes())
     return run, folder
+
+
+def test_each_of_several_works_in_a_folder_of_its_own(rmsnorm: Op, tmp_path: Path) -> None:
+    run, folder = play(rmsnorm, tmp_path, agent("behaves", GOOD), samples=2)
+    assert [attempt.status for attempt in run.attempts] == [Status.PASSED] * 2
+    first, second = (folder / "attempts" / name for name in ("01-correct-1", "02-correct-1"))
+    assert str(said(folder, first.name)["folder"]) == str(first / "tree")
+    assert str(said(folder, second.name)["folder"]) == str(second / "tree")
+    assert not (first / "tree").exists() and not (second / "tree").exists()
 
 
 def said(folder: Path, attempt: str = "01-correct-1") -> dict[str, object]:
