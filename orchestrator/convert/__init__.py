@@ -66,7 +66,8 @@ async def convert(wanted: Wanted, tell: Tell, check: Check) -> tuple[Made, ...]:
         write.folder(_files(one, None if at else made) | styles, place)
         tell(f"wrote {place}: {record.summary(one)}")
     if made:
-        tell(f"gradients: {wanted.place / backward.MODULE} has them; CONVERTED.md there says how to use it")
+        kernels = " and ".join(one.name for one, _ in sounded)
+        tell(f"gradients: export {kernels}, copy {wanted.place / backward.MODULE}, `from autograd import {draft.name}`")
     return tuple(
         Made(load(place.name, place.parent), result) for place, (_, result) in zip(places, sounded, strict=False)
     )

@@ -147,7 +147,9 @@ async def test_a_backward_kernel_is_judged_and_tied_to_the_forward_one(judge: Lo
     name = "functions_logsumexp"
     found = examples.read(GIVEN / "logsumexp.yaml")
     wanted = Wanted(extract.parse(f"{GIVEN}/functions.py:logsumexp"), found, tmp_path / name, backward=Way.KERNEL)
-    forward, made = await convert(wanted, lambda _: None, lambda op: opcheck.check(op, judge))
+    told: list[str] = []
+    forward, made = await convert(wanted, told.append, lambda op: opcheck.check(op, judge))
+    assert f"export {name} and {name}_backward, copy" in told[-1] and f"from autograd import {name}`" in told[-1]
     fates = {one.name: one.fate for one in made.check.decoys}
     assert forward.check.passed and made.check.passed and fates["through float32"] is Fate.REJECTED
 

@@ -27,7 +27,7 @@ from orchestrator.records import from_json
 
 Source = Mapping[str, Sequence[str]]
 _BACKEND = "aot_eager"  # of torch.compile: as it traces and differentiates, without a compiler of C
-_SLOW = 256  # elements of inputs up to which every derivative is taken by itself
+_EACH = 256  # elements of inputs up to which every derivative is taken by itself
 
 
 def differentiated(
@@ -185,7 +185,7 @@ def _by_differences(
         return tuple(one for one in results or () if one.is_floating_point())
 
     try:
-        gradcheck(call, tensors, fast_mode=sum(one.numel() for one in tensors) > _SLOW)
+        gradcheck(call, tensors, fast_mode=sum(one.numel() for one in tensors) > _EACH)
     except GradcheckError:
         return (
             "finite differences give another gradient than autograd (torch.autograd.gradcheck): it detaches, rounds, "
