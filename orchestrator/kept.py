@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -33,9 +32,10 @@ def runs_of(op: str, runs: Path) -> list[Path]:
     """The folders of an op's runs, the oldest first: an id begins with its op and the time. Ten thousand others cost
     one look at the folder that they lie in.
     """
-    begins = re.compile(rf"{re.escape(op)}-[0-9]")
+    begins = f"{op}-"
     with os.scandir(runs) as entries:
-        return sorted(Path(entry.path) for entry in entries if begins.match(entry.name))
+        names = [entry.name for entry in entries if entry.name.startswith(begins)]
+    return [runs / name for name in sorted(names) if name[len(begins) : len(begins) + 1].isdigit()]
 
 
 @dataclass(frozen=True)
