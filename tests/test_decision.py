@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator import decision, weigh
+from orchestrator import checklist, decision, weigh
 from orchestrator.measured import Measured
 from orchestrator.ops import Op
 from orchestrator.records import (
     Attempt,
     CaseResult,
+    Compiled,
     Decision,
     Judging,
     Measurement,
@@ -77,3 +78,18 @@ def test_where_it_would_not_pay_is_named(rmsnorm: Op, us: float, named: bool) ->
 def test_a_warning_about_others_is_in_it(rmsnorm: Op) -> None:
     text = rendered(rmsnorm, measured(shape(40), warnings=("others used the GPU meanwhile: process 7 (512 MiB)",)))
     assert "Warning: others used the GPU meanwhile: process 7 (512 MiB)" in text
+
+
+def test_the_checklist_is_answered_by_the_record_alone() -> None:
+    attempt = Attempt(1, "correct", 1, "recorded", "model", "0" * 64, REPORT, Usage(1.0), "c" * 40)
+    unmeasured = {item.asked: item for item in checklist.of(attempt, None)}
+    assert unmeasured["matches on every case"].holds is True and unmeasured["edge cases"].holds is False
+    assert unmeasured["share of the ceiling"].told == "not known", "without a GPU nothing is claimed"
+    assert unmeasured["compared with torch.compile"].holds is None
+    timed = {item.asked: item for item in checklist.of(attempt, measured(shape(60)))}
+    slower = timed["compared with torch.compile"]
+    assert slower.holds is False and slower.evidence.startswith("0.833 times")
+    assert timed["faster than the best kernel before it"].holds is None
+    apart = replace(REPORT, compiled=(Compiled("k", "sm_90", 4, 3, uncoalesced=(12,)),))
+    (item,) = [one for one in checklist.of(replace(attempt, report=apart), None) if one.asked == "accesses coalesced"]
+    assert item.holds is False and "line 12" in item.evidence
