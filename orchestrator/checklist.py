@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from orchestrator import weigh
 from orchestrator.measured import BEST, COMPILED, Measured
-from orchestrator.records import Attempt, Report
+from orchestrator.records import Attempt, Report, Status
 
 _NO_GPU = "not measured here"
 
@@ -29,19 +29,19 @@ class Item:
         return {True: "yes", False: "no", None: "not known"}[self.holds]
 
 
-def of(attempt: Attempt, measured: Measured | None) -> tuple[Item, ...]:
-    """The items, for a kernel that passed; `measured` where it was timed."""
+def of(attempt: Attempt, measured: Measured | None, enough: float) -> tuple[Item, ...]:
+    """The items; `measured` where it was timed, `enough` of the ceiling is a share from 0 to 1."""
     report = attempt.report
     return (
-        Item("compiles", True, f"on {report.device}"),
+        Item("compiles", report.status is not Status.COMPILE_ERROR, f"on {report.device}"),
         Item("matches on every case", report.passed, f"{report.passed_cases} of {report.expected_cases}"),
         _edges(report),
         _coalesced(report, measured),
         _audited(report, "block sizes are powers of two", "arange-not-a-power"),
         _audited(report, "no needless synchronisation", "synchronisation"),
         _over(measured, BEST, "faster than the best kernel before it", "there was none, or it is the first stage"),
-        _over(measured, COMPILED, "compared with torch.compile", _NO_GPU),
-        _share(measured),
+        _over(measured, COMPILED, "faster than torch.compile", _NO_GPU),
+        _share(measured, enough),
     )
 
 
@@ -69,7 +69,7 @@ def _coalesced(report: Report, measured: Measured | None) -> Item:
 def _audited(report: Report, asked: str, rule: str) -> Item:
     """By the audit of the source, which says what it sees and proves nothing absent."""
     lines = [str(one.line) for one in report.audit if one.rule == rule]
-    return Item(asked, not lines, f"{rule} in line {', '.join(lines)}" if lines else "the audit sees nothing else")
+    return Item(asked, not lines, f"{rule} in line {', '.join(lines)}" if lines else "nothing the audit sees")
 
 
 def _over(measured: Measured | None, name: str, asked: str, unknown: str) -> Item:
@@ -79,9 +79,10 @@ def _over(measured: Measured | None, name: str, asked: str, unknown: str) -> Ite
     return Item(asked, over.middle > 1, f"{over.middle:.3f} times ({over.low:.3f} to {over.high:.3f})")
 
 
-def _share(measured: Measured | None) -> Item:
+def _share(measured: Measured | None, enough: float) -> Item:
+    asked = f"{100 * enough:.0f} % of the ceiling at every shape"
     rows = [row for row in weigh.rows(measured) if not row.launch_bound] if measured is not None else []
     if not rows:
-        return Item("share of the ceiling", None, _NO_GPU)
+        return Item(asked, None, _NO_GPU)
     low, high = min(row.ceiling_share for row in rows), max(row.ceiling_share for row in rows)
-    return Item("share of the ceiling", True, f"{100 * low:.0f} % to {100 * high:.0f} %, by shape")
+    return Item(asked, low >= enough, f"{100 * low:.0f} % to {100 * high:.0f} %, by shape")

@@ -6,6 +6,7 @@ Owns which facts the templates get and how figures read. Holds no wording of its
 from __future__ import annotations
 
 from orchestrator import bottleneck, checklist, costs, launching, resources, weigh
+from orchestrator.decide import Thresholds
 from orchestrator.judge.timing.statistics import Interval
 from orchestrator.measured import AS_WRITTEN, GpuState, Measured, Swept
 from orchestrator.ops import Op
@@ -27,7 +28,7 @@ def render(
         rows=weigh.rows(measured) if measured else (),
         timings=timings(measured) if measured and measured.shapes else "",
         sweep=sweep(swept),
-        checklist=checklist.of(best, measured) if best else (),
+        checklist=checklist.of(best, measured, op.spec.thresholds(Thresholds()).roofline_share) if best else (),
         cost=costs.told(run.cost),
     )
 

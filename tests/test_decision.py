@@ -82,14 +82,20 @@ def test_a_warning_about_others_is_in_it(rmsnorm: Op) -> None:
 
 def test_the_checklist_is_answered_by_the_record_alone() -> None:
     attempt = Attempt(1, "correct", 1, "recorded", "model", "0" * 64, REPORT, Usage(1.0), "c" * 40)
-    unmeasured = {item.asked: item for item in checklist.of(attempt, None)}
+    unmeasured = {item.asked: item for item in checklist.of(attempt, None, 0.92)}
     assert unmeasured["matches on every case"].holds is True and unmeasured["edge cases"].holds is False
-    assert unmeasured["share of the ceiling"].told == "not known", "without a GPU nothing is claimed"
-    assert unmeasured["compared with torch.compile"].holds is None
-    timed = {item.asked: item for item in checklist.of(attempt, measured(shape(60)))}
-    slower = timed["compared with torch.compile"]
+    assert unmeasured["92 % of the ceiling at every shape"].told == "not known", "without a GPU nothing is claimed"
+    assert unmeasured["faster than torch.compile"].holds is None
+    timed = {item.asked: item for item in checklist.of(attempt, measured(shape(60)), 0.92)}
+    slower = timed["faster than torch.compile"]
     assert slower.holds is False and slower.evidence.startswith("0.833 times")
     assert timed["faster than the best kernel before it"].holds is None
+    share = "92 % of the ceiling at every shape"
+    assert timed[share].holds is False, "17 % is not enough"
+    (near,) = [one for one in checklist.of(attempt, measured(shape(10.2)), 0.92) if one.asked == share]
+    assert near.holds is True
     apart = replace(REPORT, compiled=(Compiled("k", "sm_90", 4, 3, uncoalesced=(12,)),))
-    (item,) = [one for one in checklist.of(replace(attempt, report=apart), None) if one.asked == "accesses coalesced"]
+    (item,) = [
+        one for one in checklist.of(replace(attempt, report=apart), None, 0.92) if one.asked == "accesses coalesced"
+    ]
     assert item.holds is False and "line 12" in item.evidence
