@@ -162,8 +162,10 @@ class Candidate:
     ) -> Returned:
         """Call the entry function on copies of `inputs`, whose red zones hold bytes of value `fill`.
 
-        `way` says how the call is made. What it says it returned is for `fetch` to get.
+        `way` says how the call is made. What it says it returned is for `take` to get: the call also delivers it,
+        since each turn of another process on a GPU costs as much as a small case does.
         """
+        self._blank()
         placed = self._place(inputs, fill)
         message: channel.Message = {
             "do": "call",
@@ -187,23 +189,23 @@ class Candidate:
         """Each input's bytes in the shared buffer as they are now, zones included."""
         return {name: (self._inputs.region(slot), slot) for name, slot in self._slots(inputs).items()}
 
-    def fetch(self, returned: Returned) -> tuple[torch.Tensor, ...]:
-        """Have a call's results copied into the judge's buffer; returns private copies of what arrived there.
-
-        The worker still holds the results of the last few calls, so that an earlier one can be fetched again.
-        """
+    def take(self, returned: Returned) -> tuple[torch.Tensor, ...]:
+        """Private copies of what the call just made has delivered into the judge's buffer."""
         placed = self._describe(returned.results)
-        regions = [self._outputs.region(slot) for slot in placed]
-        for region in regions:
-            region.fill_(0xFF)  # NaN for floats: what is not delivered cannot look right
+        self._outputs.used = max(self._outputs.used, *(slot.offset + slot.nbytes for slot in placed))
+        return tuple(tensor_in(self._outputs.region(slot).clone(), slot) for slot in placed)
+
+    def fetch(self, returned: Returned) -> tuple[torch.Tensor, ...]:
+        """The results of a recent call as they are now: the worker still holds those of the last few."""
+        self._blank()
         self._synchronize()
-        message: channel.Message = {
-            "do": "deliver",
-            "call": returned.call,
-            "outputs": [vars(slot) for slot in placed],
-        }
-        self._ask(message, self._limits.call_s, "deliver")
-        return tuple(tensor_in(region.clone(), slot) for region, slot in zip(regions, placed, strict=True))
+        self._ask({"do": "deliver", "call": returned.call}, self._limits.call_s, "deliver")
+        return self.take(returned)
+
+    def _blank(self) -> None:
+        """NaN for floats, wherever something was delivered before: what is not delivered cannot look right."""
+        self._outputs.region(Slot(0, (self._outputs.used,), "uint8")).fill_(0xFF)
+        self._outputs.used = 0
 
     def interrupt(self) -> None:
         """Kill the process without asking its warden, from another thread than the one that speaks with it."""

@@ -20,13 +20,14 @@ def compared(test: ModuleType, case: Any, got: Any, want: Any, exact: Any) -> di
     precision, coarsest = max(((test.precision(*result), result[0]) for result in results), key=lambda pair: pair[0])
     comparison, got, want = max(found, key=lambda entry: entry[0].worst)
     wrong = comparison.wrong
-    passed = bool(comparison.passed) and not bool(wrong.any())
+    count = int(wrong.sum())
+    passed = bool(comparison.passed) and not count
     figures = {
         "max_abs": comparison.max_abs,
         "max_rel": comparison.max_rel,
         "tolerance_ratio": comparison.worst,
         "precision": precision,
-        "wrong": int(wrong.sum()),
+        "wrong": count,
         "elements": wrong.numel(),
     }
     if not passed:

@@ -30,6 +30,7 @@ from orchestrator.records import Job, Judging, Limits, OpCheck, OpCheckJob, Repo
 
 if TYPE_CHECKING:
     from orchestrator.judge.forkserver import ForkServer
+    from orchestrator.judge.large import Room
     from orchestrator.judge.memory import Arena
     from orchestrator.judge.timing.session import Session
 
@@ -84,6 +85,7 @@ class _Judge:
         self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.COUNT)]
         self._timed = [] if self._interpreted else _servers_for_timing()
         self._session: Session | None = None
+        self._room: Room | None = None
         confinement = sandbox.probe(device=not self._interpreted)  # forks, so before CUDA too
         if not self._interpreted and not torch.cuda.is_available():
             raise JudgeError(
@@ -171,7 +173,8 @@ class _Judge:
         means = Means(self.judging, partial(start, self._server), compiler=compiler)
         if self._interpreted:
             return judge(job, means)
-        means = replace(means, room=large.room)
+        self._room = self._room or large.Room()
+        means = replace(means, room=self._room)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
         warm = kept.give(kernel, cache)

@@ -25,6 +25,12 @@ class Series:
     seed: int  # of further values
     once: bool  # for one series of a verdict: what need not be repeated with each dtype
     notes: list[str]  # what a check could not do; goes into the report
+    any_order: bool = False  # the file adds by atomic operations, and the op does not promise to repeat the last bits
+
+    def note(self, text: str) -> None:
+        """Say it in the report, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def fresh_inputs(self) -> dict[str, torch.Tensor]:
         """Other values of the same shapes; they come to lie at the same addresses."""
@@ -35,6 +41,11 @@ class Series:
         """Call on these inputs and compare with the reference on them."""
         got, want = self.test.run(inputs, self.case.parameters)
         return self.agree(got, want)
+
+    def repeats(self, again: Exchange) -> bool:
+        """Whether a call on the first one's values gave the same: bit for bit, unless atomics add in any order."""
+        same = identical(again.results, self.first.results)
+        return same or (self.any_order and self.agree(again.value, self.first.value))
 
     def agree(self, got: Any, want: Any) -> bool:
         """Whether results are within the case's tolerance."""
