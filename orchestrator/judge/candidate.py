@@ -44,6 +44,7 @@ _CORES = os.cpu_count() or 1  # all of them busy for the whole time is within th
 
 
 _QUOTED = 4000  # characters of what a candidate says; its worker caps too, but is not to be trusted with it
+_MOST_KEPT_BYTES = 256 << 20  # of inputs that are kept as they were given
 ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows of the usual sizes
 
 
@@ -94,6 +95,7 @@ class Candidate:
         self._device = device
         self._scratch = scratch or kernel.parent / "scratch"
         self._number = 0
+        self._placed: torch.Tensor | None = None  # what the inputs' buffer was given for the last call
         config: dict[str, object] = {
             "kernel": str(kernel),
             "module": kernel.stem,
@@ -187,7 +189,12 @@ class Candidate:
 
     def regions(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Tensor, Slot]]:
         """Each input's bytes in the shared buffer as they are now, zones included."""
-        return {name: (self._inputs.region(slot), slot) for name, slot in self._slots(inputs).items()}
+        return {name: (self._inputs.region(slot), slot) for name, slot in self._slots(inputs)[0].items()}
+
+    @property
+    def intact(self) -> bool:
+        """Whether the inputs' buffer, zones and all, holds what it was given; False where that must be looked at."""
+        return self._placed is not None and torch.equal(self._placed, self._inputs.region(_bytes(self._placed.numel())))
 
     def take(self, returned: Returned) -> tuple[torch.Tensor, ...]:
         """Private copies of what the call just made has delivered into the judge's buffer."""
@@ -204,7 +211,7 @@ class Candidate:
 
     def _blank(self) -> None:
         """NaN for floats, wherever something was delivered before: what is not delivered cannot look right."""
-        self._outputs.region(Slot(0, (self._outputs.used,), "uint8")).fill_(0xFF)
+        self._outputs.region(_bytes(self._outputs.used)).fill_(0xFF)
         self._outputs.used = 0
 
     def interrupt(self) -> None:
@@ -231,21 +238,22 @@ class Candidate:
             )
         return placed
 
-    def _slots(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, Slot]:
+    def _slots(self, inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, Slot], int]:
         placed, total = slots([form_of(tensor) for tensor in inputs.values()], ZONE)
         if total > self._inputs.nbytes:
             raise ValueError(
                 f"the case's inputs take {total} bytes and the shared buffer has {self._inputs.nbytes}; "
                 "raise judge.limits.arena_mb"
             )
-        return dict(zip(inputs, placed, strict=True))
+        return dict(zip(inputs, placed, strict=True)), total
 
     def _place(self, inputs: Mapping[str, torch.Tensor], fill: int) -> dict[str, Slot]:
-        placed = self._slots(inputs)
+        placed, total = self._slots(inputs)
         for name, slot in placed.items():
             region = self._inputs.region(slot)
             region.fill_(fill)
             tensor_in(region, slot).copy_(inputs[name])
+        self._placed = self._inputs.region(_bytes(total)).clone() if total <= _MOST_KEPT_BYTES else None
         self._synchronize()
         return placed
 
@@ -300,6 +308,11 @@ class Candidate:
     def _synchronize(self) -> None:
         if self._device == "cuda":
             torch.cuda.synchronize()
+
+
+def _bytes(count: int) -> Slot:
+    """So many, from a buffer's beginning."""
+    return Slot(0, (count,), "uint8")
 
 
 def confinement_of(kernel: Path, limits: Limits, device: str = "cpu", scratch: Path | None = None) -> Confinement:

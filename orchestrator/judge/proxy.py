@@ -74,8 +74,8 @@ class Proxy:
         """One call with all its checks."""
         before = {name: copy_of(tensor) for name, tensor in inputs.items()}
         exchange = self._exchange(before, parameters, fill=fill)
-        regions = self._candidate.regions(inputs)
-        call = Call(before, regions, fill, exchange.results, exchange.returned.evidence, self.in_place)
+        intact, regions = self._candidate.intact, self._candidate.regions(inputs)
+        call = Call(before, intact, regions, fill, exchange.results, exchange.returned.evidence, self.in_place)
         for check in self._checks:
             check(call)
         return replace(exchange, written={name: tensor_in(*regions[name]).clone() for name in self.in_place})

@@ -17,6 +17,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -78,7 +79,7 @@ class _Judge:
             interpreter.repair()  # once, for all candidates, which inherit it
             torch.set_num_threads(1)  # the tensors are small, and threads that wait for each other cost more
         else:
-            _load_driver()
+            _load_triton()
         witness.prepare()
 
         self._server = ForkServer.start(drafts.main)
@@ -205,13 +206,22 @@ class _Judge:
         return self._arenas
 
 
-def _load_driver() -> None:
-    """Triton's driver, whose C part is compiled once here instead of in every candidate. It does not start the GPU."""
+def _load_triton() -> None:
+    """What each candidate would else do at its first launch: compile the C part of Triton's driver, import Gluon, hash
+    Triton itself for the key of its cache. It does not start the GPU."""
     import torch
     import triton
     from triton.backends import backends
+    from triton.runtime import cache
 
     triton.runtime.driver.set_active(backends["amd" if torch.version.hip else "nvidia"].driver())
+    with suppress(ImportError):
+        import triton.experimental.gluon  # noqa: F401
+    getattr(cache, "triton_key", _nothing)()  # it remembers the answer
+
+
+def _nothing() -> None:
+    """Where this Triton keeps its key elsewhere, the first launch makes it."""
 
 
 def _servers_for_timing() -> list[ForkServer]:

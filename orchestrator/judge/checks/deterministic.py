@@ -14,15 +14,13 @@ from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.series import Series, identical
 from orchestrator.records import Status
 
-_REPEATS = 2
 _REPEATS_IN_ANY_ORDER = 8
 
 
 def deterministic(series: Series) -> None:
     """Raises CandidateFailed where a repeated call differs by a bit; with atomics, where one of many is wrong."""
     first = series.first
-    again = [series.proxy.ask(first.inputs, first.parameters) for _ in range(_REPEATS)]
-    if all(identical(one.results, first.results) for one in again):
+    if all(identical(one.results, first.results) for one in series.again()):
         return
     if not series.any_order:
         raise CandidateFailed(Status.NONDETERMINISTIC, "the same call gave other bits when it was repeated")

@@ -20,6 +20,8 @@ _SIDES = ("before", "after", "between the rows of")
 
 def red_zones(call: Call) -> None:
     """Raises CandidateFailed naming the input and the side."""
+    if call.intact:
+        return
     beside = [
         (f"{side} input {name}", zone)
         for name, place in call.regions.items()
