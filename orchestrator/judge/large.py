@@ -27,8 +27,9 @@ from orchestrator.judge.memory import Arena, DeviceArena
 from orchestrator.judge.results import several
 from orchestrator.records import Status
 
-# Of GPU memory for each element: inputs in float32 while they are made, copies, two buffers, the result.
-_PEAK_BYTES = 40
+# Of GPU memory for each element, in half precision: two inputs, their copies, two buffers, the result, its copy and
+# masks over the bytes take 24; the comparison of a part, and what a kernel holds besides, the rest.
+_PEAK_BYTES = 32
 _TURN_S = 600  # for another judge's large case to end; one takes seconds
 _FREE_S = 20  # for memory that somebody else is giving back
 
@@ -43,11 +44,11 @@ class Room:
 
     def take(self, case: Any) -> str:
         """Wait for a turn, and for the memory; why there is none, or ""."""
+        torch.cuda.empty_cache()  # before the turn: whoever has it needs what waiting judges keep for later
         try:
             self._turn.acquire(timeout=_TURN_S)
         except Timeout:
             return f"other judges took the card's memory for {_TURN_S} s"
-        torch.cuda.empty_cache()
         waited = time.monotonic() + _FREE_S
         while (free := torch.cuda.mem_get_info()[0]) < bytes_needed(case):
             if time.monotonic() > waited:

@@ -1,12 +1,11 @@
-"""The judge's process: `python -m orchestrator.judge.server FD DEVICE`.
+"""The judge's process: `python -m orchestrator.judge.server FD DEVICE JUDGES`.
 
 Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, each OpCheckJob with an
 OpCheck, each MeasureJob with a Measured and each SweepJob with a Swept, until the other end closes. DEVICE is auto, cpu
-or gpu. The order at the
-start matters: whether Triton interprets is decided before triton is imported, and the fork servers are forked before
-CUDA is touched, because a process forked after that cannot use it. There is one fork server for verdicts, one for
-compiling without a GPU, and on a GPU one for each scout and each process that may be timed at once: a warden answers
-for everything beneath it, so it holds one candidate at a time.
+or gpu, JUDGES how many share this machine. The order at the start matters: whether Triton interprets is decided before
+triton is imported, and the fork servers are forked before CUDA is touched, because a process forked after that cannot
+use it. There is one fork server for verdicts, one for compiling without a GPU, and on a GPU one for each scout and each
+process that may be timed at once: a warden answers for everything beneath it, so it holds one candidate at a time.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def main() -> None:
     """Serve one orchestrator."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     try:
-        judge = _Judge(sys.argv[2])
+        judge = _Judge(sys.argv[2], int(sys.argv[3]))
     except OrchestratorError as error:
         channel.send(sock, {"error": str(error)})
         return
@@ -58,7 +57,7 @@ def main() -> None:
 
 
 class _Judge:
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, judges: int) -> None:
         self._interpreted = _interpreted(device)
         os.environ.pop("TRITON_INTERPRET", None)  # it is ours to set, and inherited it would stop compiling
         import torch
@@ -83,7 +82,7 @@ class _Judge:
         witness.prepare()
 
         self._server = ForkServer.start(drafts.main)
-        self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.COUNT)]
+        self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.count(judges))]
         self._timed = [] if self._interpreted else _servers_for_timing()
         self._session: Session | None = None
         self._room: Room | None = None
@@ -179,10 +178,11 @@ class _Judge:
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
         warm = kept.give(kernel, cache)
-        # Scouts start as slowly as the candidate itself: they are only in its way where nearly all is compiled, or
-        # where the first failure is likely to end it before anything compiled ahead is used.
-        if not warm and not job.first_failure:
-            means = replace(means, scouts=[partial(start, server) for server in self._scouts])
+        # Scouts start as slowly as the candidate itself. Where the listed cases are compiled one does for those that
+        # were drawn, and where the first failure is likely to end it nothing compiled ahead would be used.
+        if not job.first_failure:
+            ahead = [partial(start, server) for server in self._scouts[: 1 if warm else None]]
+            means = replace(means, scouts=ahead, compiled=warm)
         report = judge(job, means)
         if report.passed and not job.skip:
             kept.take(kernel, cache)

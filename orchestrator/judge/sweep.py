@@ -94,6 +94,7 @@ class Means:
     judging: Judging
     start: scouts.Start
     scouts: Sequence[scouts.Start] = ()
+    compiled: bool = False  # the listed cases, by an earlier verdict on this file
     compiler: Compiler | None = None
     room: large.Room | None = None  # larger buffers, where there is a GPU
 
@@ -149,11 +150,13 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
     quick = interpreted if job.quick is None else job.quick
     proxy = Proxy(candidate, job, device, call_checks(job.skip))
     with testfile.loaded(Path(job.folder), proxy.as_module(kernel.stem, job.function)) as test:
-        planned = [*test.cases(quick), *test.telling(), *test.holdouts(progress.seed, quick)]
+        listed, drawn = [*test.cases(quick), *test.telling()], test.holdouts(progress.seed, quick)
+        unseen = _shapes(test, drawn if means.compiled else [*listed, *drawn], device) if means.scouts else []
+        planned = listed + drawn
         planned += large.cases(test, quick)  # last: they move to buffers of their own
         progress.expected = len(planned)
         with (
-            scouts.ahead(means.scouts, kernel, _shapes(test, planned, device) if means.scouts else []),
+            scouts.ahead(means.scouts, kernel, unseen),
             progress.timed("cases"),
         ):
             _cases(progress, _Bench(proxy, test, device, progress, means.room, _adds_in_any_order(job)), planned)
