@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import opcheck
-from orchestrator.convert import backward, begin, cases, extract, gradients, record, vary, write
+from orchestrator.convert import backward, begin, cases, extract, flops, gradients, record, vary, write
 from orchestrator.convert.backward import Backward, Way
 from orchestrator.convert.draft import Draft
 from orchestrator.convert.examples import Examples
@@ -97,7 +97,7 @@ async def drafted(wanted: Wanted, probe: Prober, tell: Tell) -> Draft:
     draft = await vary.shaped(first, found, probe)
     await _agree(draft, probe)
     tell(f"dims: {record.dims(draft)}")
-    return await cases.chosen(draft, probe)
+    return await flops.counted(await cases.chosen(draft, probe), probe)
 
 
 async def _agree(draft: Draft, probe: Prober) -> None:

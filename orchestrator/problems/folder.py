@@ -65,6 +65,7 @@ def spec(name: str, facts: Facts, source: str) -> dict[str, Any]:
             "dtypes": ["float32"],
             "bytes": f"({_elements((*facts.inputs, *facts.outputs))}) * itemsize",
             "flops": facts.flops,
+            "flops_of": "reference",
         },
     }
 
