@@ -23,10 +23,15 @@ GIVEN = Path(__file__).parent / "given"
 
 
 async def converted(
-    judge: LocalExecutor, root: Path, name: str, found: Examples | None = None, op: str = ""
+    judge: LocalExecutor,
+    root: Path,
+    name: str,
+    found: Examples | None = None,
+    op: str = "",
+    like: tuple[Path, ...] = (),
 ) -> tuple[Op, OpCheck]:
     target = extract.parse(f"{GIVEN}/{name}")
-    wanted = Wanted(target, found or Examples(), root / (op or target.op))
+    wanted = Wanted(target, found or Examples(), root / (op or target.op), like)
     (made,) = await convert(wanted, lambda _: None, lambda op: opcheck.check(op, judge))
     return made.op, made.check
 
@@ -39,7 +44,9 @@ async def test_a_class_with_buffers_becomes_an_op_that_catches_every_decoy(
     judge: LocalExecutor, tmp_path: Path
 ) -> None:
     before = (GIVEN / "normed.py").read_bytes()
-    op, result = await converted(judge, tmp_path, "normed.py:Standardised")
+    house = GIVEN.parent / "kernels" / "standardised.py"
+    op, result = await converted(judge, tmp_path, "normed.py:Standardised", like=(house,))
+    assert op.like == {"standardised.py": house.read_text()}
     assert not refused(result) and len(result.counted) > 15
     assert list(op.spec.inputs) == ["x", "weight", "mean", "var"] and op.spec.entry_checks
     assert {one.shape for one in op.spec.inputs.values()} == {("M", "N"), ("N",)}
