@@ -146,7 +146,9 @@ async def _shapes(draft: Draft, probe: Asks) -> tuple[tuple[tuple[int, ...], ...
             left.append(
                 f"{_named(sizes)} is left out: rounding decides what so few results are, and a verdict would be chance"
             )
-        elif first.seconds <= _SLOW_S:
+        elif first.seconds > _SLOW_S:
+            left.append(f"{_named(sizes)} is left out: one call takes {first.seconds:.1f} s")
+        else:
             kept.append(shape)
     if not any(all(size > 1 for size in shape) for shape in kept):
         raise UsageError(f"{draft.cut.target.name}: no shape to judge it on is left; {'; '.join(left)}")

@@ -73,7 +73,7 @@ def _input(one: Input) -> dict[str, Any]:
 
 def _output(draft: Draft, name: str) -> dict[str, Any]:
     one = draft.outputs[name]
-    said: dict[str, Any] = {"shape": list(one.shape)}
+    said: dict[str, Any] = {"shape": list(draft.inputs[one.in_place].shape if one.in_place else one.shape)}
     said |= {"dtype": one.dtype} if one.dtype else {"dtype_of": one.in_place or draft.lead}
     return said | ({"in_place": one.in_place} if one.in_place else {})
 

@@ -64,6 +64,8 @@ def _outcome(test: ModuleType, reference: Any, trial: Trial) -> Outcome:
     assert want is not None and exact is not None and moved is not None
     if [one.shape for one in want] != [one.shape for one in exact]:
         return Outcome("the shape of its result is another in float64")
+    if [one.shape for one in exact] != [one.shape for one in moved]:
+        return Outcome("the shape of its result depends on the values")
     floats = [(w, e, m) for w, e, m in zip(want, exact, moved, strict=True) if w.is_floating_point()]
     figures = [_figures(*one, trial.dtype) for one in floats]
     return Outcome(
