@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from orchestrator import arithmetic
+from orchestrator import arithmetic, polynomial
 from orchestrator.convert import Wanted, drafted, examples, extract, flops, write
 from orchestrator.convert.asks import Asks
 from orchestrator.convert.dims import Sizes, Span
@@ -120,7 +120,7 @@ async def test_a_number_that_fits_no_arithmetic_is_not_known(of: Callable[[Sizes
 
 def test_an_interpolated_polynomial_has_exact_coefficients() -> None:
     grid = {(2, 4): 5 * 2 + 8, (2, 8): 5 * 2 + 16, (3, 4): 15 + 12, (3, 8): 15 + 24}
-    assert flops.interpolated([[2, 3], [4, 8]], grid) == {(1, 0): Fraction(5), (1, 1): Fraction(1)}
+    assert polynomial.interpolated([[2, 3], [4, 8]], grid) == {(1, 0): Fraction(5), (1, 1): Fraction(1)}
 
 
 def on(code: Callable[[torch.Tensor], object], *shape: int) -> Callable[[], object]:
