@@ -108,7 +108,7 @@ def _kernel(whole: Op, file: Path, part: str, made: Split, means: Means) -> tupl
 
     means.terminal.say(f"{whole.name}: the part {part}")
     own = _part(whole, file, part, made, means)
-    run = ran(own, means)
+    run = ran(own, means, _step(whole, part))
     if run.best is None:
         means.terminal.say(f"{whole.name}: no kernel of the part {part} was right; the whole ends here")
         raise typer.Exit(run.exit_code)
@@ -126,9 +126,9 @@ def _part(whole: Op, file: Path, part: str, made: Split, means: Means) -> Op:
     from orchestrator.convert.extract import Target
 
     place = whole.folder.parent / f"{whole.name}_{part}"
-    if means.conversion.has(place.name):
+    if means.conversion.has(_step(whole, part)):
         return ops.load(place.name, place.parent)
-    if place.exists() and not means.replace:
+    if place.exists() and (not means.replace or place.name in means.conversion.ops):
         raise UsageError(
             f"{place} is there already, and a part is to be called so: move it, or give --replace, and --resume"
         )
@@ -137,8 +137,13 @@ def _part(whole: Op, file: Path, part: str, made: Split, means: Means) -> Op:
     wanted = Wanted(Target(file, part), examples, place)
     made_of_it = converted(wanted, means.settings, means.workspaces / "judge.log", means.terminal)
     (own,) = carry.through(made_of_it, means.terminal, means.interrupted)
-    means.conversion.run_of(place.name, place.name)
+    means.conversion.run_of(_step(whole, part), place.name)
     return required([own], means.terminal)[0]
+
+
+def _step(whole: Op, part: str) -> str:
+    """The part's run in the conversion's record."""
+    return f"{whole.name}/{part}"
 
 
 async def converted(wanted: Wanted, settings: Settings, log: Path, terminal: Terminal) -> tuple[Made, ...]:

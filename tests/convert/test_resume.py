@@ -13,9 +13,10 @@ from typing import cast
 
 import pytest
 
-from orchestrator import consult, library
+from orchestrator import config, consult, library
 from orchestrator.agents import Agent, Request
 from orchestrator.asking import Asking
+from orchestrator.cli import carry, parts
 from orchestrator.convert import split
 from orchestrator.convert.extract import Target
 from orchestrator.convert.prober import Prober
@@ -102,6 +103,18 @@ def test_a_step_keeps_the_run_that_it_was_given(tmp_path: Path) -> None:
 def _killed_after(conversion: Conversion) -> None:
     conversion.run_of("weighed_mixed", "weighed_mixed")
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("replace", "part"), [(False, "squares"), (True, "backward")])
+def test_a_part_takes_no_folder_that_is_another_ops(rmsnorm: Op, tmp_path: Path, replace: bool, part: str) -> None:
+    """Neither a person's own, unless they say so, nor that of the gradients."""
+    (tmp_path / f"rmsnorm_{part}").mkdir()
+    code = Target(HERE / "given" / "large.py", "weighed")
+    conversion = Conversion.begin(code, ["rmsnorm", "rmsnorm_backward"], tmp_path)
+    means = parts.Means(conversion, config.load(), tmp_path, 1.0, replace, carry.terminal(to_stderr=True))
+    whole = Op(tmp_path / "rmsnorm", rmsnorm.spec, rmsnorm.reference)
+    with pytest.raises(UsageError, match=f"rmsnorm_{part} is there already, and a part is to be called so"):
+        parts._part(whole, tmp_path / "split.py", part, split.Split("", {}), means)
 
 
 def test_code_that_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:
