@@ -31,16 +31,23 @@ from orchestrator.records import Status
 # masks over the bytes take 24; the comparison of a part, and what a kernel holds besides, the rest.
 _PEAK_BYTES = 32
 _TURN_S = 600  # for another judge's large case to end; one takes seconds
-_FREE_S = 20  # for memory that somebody else is giving back
+_FREE_S = 60  # for memory that somebody else is giving back
+_KEPT_ELEMENTS = 1 << 24  # of a case after which torch may keep the memory it took, though others share the card
 
 
 class Room:
     """The card's memory for one large case. The judges of a card take turns: it does not hold the cases of two."""
 
-    def __init__(self) -> None:
+    def __init__(self, judges: int) -> None:
+        self._shared = judges > 1
         card = str(torch.cuda.get_device_properties(0).uuid)
         self._turn = FileLock(Path(tempfile.gettempdir()) / f"orchestrator-{os.getuid()}-large-{card}.lock")
         self._buffers: list[DeviceArena] = []
+
+    def tidy(self, case: Any) -> None:
+        """Give back what torch keeps after a case, where other judges may want it."""
+        if self._shared and math.prod(case.dims.values()) > _KEPT_ELEMENTS:
+            torch.cuda.empty_cache()
 
     def take(self, case: Any) -> str:
         """Wait for a turn, and for the memory; why there is none, or ""."""

@@ -58,6 +58,7 @@ def main() -> None:
 
 class _Judge:
     def __init__(self, device: str, judges: int) -> None:
+        self._judges = judges
         self._interpreted = _interpreted(device)
         os.environ.pop("TRITON_INTERPRET", None)  # it is ours to set, and inherited it would stop compiling
         import torch
@@ -173,7 +174,7 @@ class _Judge:
         means = Means(self.judging, partial(start, self._server), compiler=compiler)
         if self._interpreted:
             return judge(job, means)
-        self._room = self._room or large.Room()
+        self._room = self._room or large.Room(self._judges)
         means = replace(means, room=self._room)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})

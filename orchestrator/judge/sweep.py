@@ -183,6 +183,8 @@ def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> None:
         series = series_checks(job.skip) if number in closely else []
         once = number == min(closely)
         progress.cases.append(_case(bench, case, progress.seed + number, series, once=once))
+        if bench.room is not None:
+            bench.room.tidy(case)
         if not bench.proxy.alive or (job.first_failure and not progress.cases[-1].passed):
             break
 
