@@ -48,13 +48,16 @@ def in_parts(op: Op, failed: Run, means: Means) -> Run:
     """The run of the whole that begins from its parts' kernels, put together.
 
     Raises:
-        UsageError: no split came, a part makes no op, or there is an op of a part's name.
-        typer.Exit: a part's checker lets decoys through, or no kernel of it was right.
+        UsageError: a part makes no op, or there is an op of a part's name.
+        typer.Exit: no split came, a part's checker lets decoys through, or no kernel of it was right.
     """
     from orchestrator.convert import split
     from orchestrator.tree import write_whole
 
     made = carry.through(_split(op, failed, means), means.terminal, means.interrupted)
+    if isinstance(made, str):
+        means.terminal.say(f"{made}; --resume with more --rounds asks on")
+        raise typer.Exit(failed.exit_code)
     file = op.folder.absolute() / split.FILE
     write_whole(file, made.text)
     kernels = {part: _kernel(op, file, part, made, means) for part in made.parts}
@@ -79,7 +82,7 @@ def ran(op: Op, means: Means, step: str = "", settings: Settings | None = None) 
     )
 
 
-async def _split(op: Op, failed: Run, means: Means) -> Split:
+async def _split(op: Op, failed: Run, means: Means) -> Split | str:
     from orchestrator import prompts
     from orchestrator.agents.choose import choose
     from orchestrator.asking import Asking, Purse

@@ -17,7 +17,6 @@ from orchestrator.agents import Agent, Request
 from orchestrator.convert import pure
 from orchestrator.convert.examples import PartSeen
 from orchestrator.convert.prober import Prober
-from orchestrator.errors import UsageError
 from orchestrator.ops import Op
 from orchestrator.probed import Trial
 from orchestrator.tree import write_whole
@@ -41,10 +40,10 @@ class Split:
 
 async def proposed(
     op: Op, report: str, agent: Agent, probe: Prober, rounds: int, record: Path, tell: Callable[[str], None]
-) -> Split:
-    """A split that composes to the whole. Of a record that was begun before, what is kept is taken as it is.
+) -> Split | str:
+    """A split that composes to the whole, or why none came within the rounds.
 
-    Raises UsageError where none came within the rounds.
+    Of a record that was begun before, what is kept is taken as it is.
     """
     prompt = prompts.split(op, report)
     problem = "nothing was asked"
@@ -60,7 +59,7 @@ async def proposed(
         tell(f"split, round {round_}: {problem}")
         write_whole(known, problem)
         prompt = prompts.resplit(prompt, answer, problem)
-    raise UsageError(f"{op.name}: no split into parts came of {rounds} rounds, the last because {problem}")
+    return f"{op.name}: no split into parts came of {rounds} rounds, the last because {problem}"
 
 
 async def _checked(op: Op, said: str, probe: Prober) -> Split | str:
