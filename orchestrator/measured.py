@@ -43,6 +43,7 @@ class MeasureJob(Record):
     dtypes: tuple[str, ...]
     bytes: str
     flops: str
+    flops_at_least: bool = True  # else a kernel may do with fewer
     baselines: tuple[Baseline, ...] = ()
     curve: tuple[tuple[int, ...], ...] = ()  # shapes that are shown and do not decide
     curve_dtype: str = ""
@@ -167,6 +168,12 @@ class ShapeTimings(Record):
     twin_of: str = ""
     curve: bool = False  # shown, not decided by
     absent: dict[str, str] = field(default_factory=dict)  # baselines that could not be timed here, and why
+    moving_us: float | None = None  # copying alone, where a kernel may do with fewer operations than `flops`
+
+    @property
+    def least_us(self) -> float:
+        """What no kernel can beat."""
+        return self.ideal_us if self.moving_us is None else self.moving_us
 
     @property
     def name(self) -> str:
