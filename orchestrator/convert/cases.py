@@ -49,6 +49,9 @@ _FAR_LARGER = 10.0  # a result that another sign makes so much larger: then the 
 _SLOW_S = 0.5  # of one call of the reference, on a machine without a GPU
 _SEEDS = 4
 _DRAWS = 32  # of each kind of telling values
+_FACTOR, _POWERS = 8.0, 8  # another value of a parameter: the first of so many powers that changes the results plainly
+_INSTEAD_OF_0 = (0.125, 1.0, 8.0)
+_PLAIN = 0.02  # of the results' size: what rounding in half precision does not hide
 _GPU_ELEMENTS = 1 << 24
 _SMALL_OUTPUT = 16
 
@@ -125,13 +128,30 @@ async def _parameters(draft: Draft, probe: Asks) -> Draft:
     for name, value in list(draft.fixed.items()):
         if not isinstance(value, float) or not math.isfinite(value):
             continue
-        other = 8 * value if value else 0.125
+        others = [value * _FACTOR**power for power in range(1, _POWERS + 1)] if value else list(_INSTEAD_OF_0)
         given = {key: kept for key, kept in draft.fixed.items() if key != name}
         freed = replace(draft, fixed=given, parameters={**draft.parameters, name: value})
-        was, now = await probe.trials(freed, [Trial(draft.sizes), Trial(draft.sizes, parameters={name: other})])
-        if not now.error and now.finite and now.results != was.results:
-            draft, told[name] = freed, other
+        trials = [Trial(draft.sizes), *(Trial(draft.sizes, parameters={name: other}) for other in others)]
+        was, *outcomes = await probe.trials(freed, trials)
+        changes = {
+            other: _change(was, now)
+            for other, now in zip(others, outcomes, strict=True)
+            if not now.error and now.finite and now.results != was.results
+        }
+        if changes:
+            plain = (other for other, change in changes.items() if change >= _PLAIN)
+            draft, told[name] = freed, next(plain, max(changes, key=changes.__getitem__))
     return replace(draft, asked=replace(draft.asked, told_parameters=told))
+
+
+def _change(was: Outcome, now: Outcome) -> float:
+    """By how much the extremes of the results differ, as a fraction of the results' size."""
+    apart = [
+        abs(one - other)
+        for before, after in zip(was.results, now.results, strict=True)
+        for one, other in ((before.low, after.low), (before.high, after.high))
+    ]
+    return max(apart, default=0.0) / max(_size(was), 1e-30)
 
 
 async def _shapes(draft: Draft, probe: Asks) -> tuple[tuple[tuple[int, ...], ...], list[str]]:
