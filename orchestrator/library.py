@@ -13,11 +13,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from orchestrator import accounts, bench, catalogue, config, finish, gpu, loop, opcheck, tracing, tracking, verifying
+from orchestrator import (
+    accounts,
+    bench,
+    catalogue,
+    config,
+    finish,
+    gpu,
+    ledger,
+    loop,
+    opcheck,
+    outcome,
+    tracing,
+    tracking,
+    verifying,
+)
 from orchestrator.agents.choose import choose
 from orchestrator.asking import Asking, Purse, begins_with
 from orchestrator.bench import Benched
@@ -61,13 +75,20 @@ def run_op(
     settings: SomeSettings = None,
     watch: Watch | None = None,
     say: Callable[[str], None] = _nothing,
+    run_id: str | None = None,
 ) -> Run:
     """Have a model write a kernel for the op and decide on it: the record of the run, which is also on disk.
 
     Who writes it is settings["agent"]["name"]; without a key for a model, "auto" replays what is recorded for the op,
-    and the record says so.
+    and the record says so. A `run_id` that was begun before goes on from its last completed step; of a run that is over
+    the record is all that is read.
     """
     wanted, resolved, place = _op(op, ops_dir), _settings(settings), Path(workspaces)
+    if run_id is not None and (run := outcome.over(run_id, place)) is not None:
+        with closing(Ledger(place)) as index:
+            ledger.refresh(index, place / "runs" / run_id)  # it may have been killed between the record and its row
+        say(f"{wanted.name}: {run_id} is over, {run.verdict.decision if run.verdict else ''}")
+        return run
 
     async def work() -> Run:
         given = resolved.loop.given
@@ -87,19 +108,16 @@ def run_op(
                 _estimate(wanted, resolved, place, say)
             remembers = remembering(executor, wanted, resolved, place)
             with _told(resolved, place, watch, say) as told:
-                return await loop.run_op(wanted, asking, remembers, resolved, place, told)
+                return await loop.run_op(wanted, asking, remembers, resolved, place, told, run_id)
 
     return _finished(work())
 
 
 def _estimate(op: Op, settings: Settings, workspaces: Path, say: Callable[[str], None]) -> None:
     """What is likely to be spent, before anything is."""
-    index = Ledger(workspaces)
-    try:
+    with closing(Ledger(workspaces)) as index:
         for sentence in accounts.estimated([accounts.estimate(index, op, settings)]):
             say(sentence)
-    finally:
-        index.close()
 
 
 def verify(

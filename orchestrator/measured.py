@@ -43,6 +43,7 @@ class MeasureJob(Record):
     dtypes: tuple[str, ...]
     bytes: str
     flops: str
+    flops_at_least: bool = True  # else a kernel may do with fewer
     baselines: tuple[Baseline, ...] = ()
     curve: tuple[tuple[int, ...], ...] = ()  # shapes that are shown and do not decide
     curve_dtype: str = ""
@@ -89,9 +90,15 @@ class LaunchTimings(Record):
     """One way to launch, at each shape that was timed."""
 
     launch: Launch
-    latencies_us: tuple[float, ...]  # in the order of Swept.shapes; none where it failed
+    latencies_us: tuple[float, ...]  # in the order of Swept.shapes; none where it failed or was given up
     failed: str = ""  # why it cannot be launched so
     compiled: tuple[Compiled, ...] = ()  # by the candidate's own process
+    slower: float = 0.0  # given up after some shapes, over which it took so many times as long as the file as written
+
+    @property
+    def followed(self) -> bool:
+        """Whether it was timed at every shape."""
+        return not (self.failed or self.slower)
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,8 @@ class Swept(Record):
     def __post_init__(self) -> None:
         if not self.fault and not (self.ways and self.ways[0].launch == AS_WRITTEN and self.shapes):
             raise ValueError("a sweep without the kernel as it is written tells nothing")
-        if any(len(way.latencies_us) != (0 if way.failed else len(self.shapes)) for way in self.ways):
-            raise ValueError("every way that works needs a time at each shape")
+        if any(len(way.latencies_us) != (len(self.shapes) if way.followed else 0) for way in self.ways):
+            raise ValueError("every way that was followed needs a time at each shape")
 
 
 @dataclass(frozen=True)
@@ -161,6 +168,12 @@ class ShapeTimings(Record):
     twin_of: str = ""
     curve: bool = False  # shown, not decided by
     absent: dict[str, str] = field(default_factory=dict)  # baselines that could not be timed here, and why
+    moving_us: float | None = None  # copying alone, where a kernel may do with fewer operations than `flops`
+
+    @property
+    def least_us(self) -> float:
+        """What no kernel can beat."""
+        return self.ideal_us if self.moving_us is None else self.moving_us
 
     @property
     def name(self) -> str:

@@ -113,6 +113,7 @@ def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJ
         dtypes=spec.bench.dtypes,
         bytes=spec.bench.bytes,
         flops=spec.bench.flops,
+        flops_at_least=spec.bench.flops_of == "least",
         baselines=tuple(Baseline(name, one.call, one.module) for name, one in spec.bench.baselines.items()),
         curve=spec.bench.curve.shapes if spec.bench.curve else (),
         curve_dtype=spec.bench.curve.dtype if spec.bench.curve else "",

@@ -95,19 +95,21 @@ def earlier(ledger: Ledger, planned: Sequence[Planned], workspaces: Path) -> dic
     begun = [one for one in planned if (runs / one.run / RUN).is_file()]
     found = decided(ledger, begun)
     for one in begun:
-        if one.op not in found and _is_over(runs / one.run / RUN, workspaces):
+        if one.op not in found and over(one.run, workspaces) is not None:
             ledgers.refresh(ledger, runs / one.run)  # killed between the record and its row
             found |= decided(ledger, [one])
     return found
 
 
-def _is_over(record: Path, workspaces: Path) -> bool:
-    run = from_json(Run, record.read_bytes())
-    if run.verdict is None or run.error:
-        return False
+def over(run_id: str, workspaces: Path) -> Run | None:
+    """The run, where its record on disk says that nothing is left to do for it: decided, and merged if it is to be."""
+    record = workspaces / "runs" / run_id / RUN
+    run = from_json(Run, record.read_bytes()) if record.is_file() else None
+    if run is None or run.verdict is None or run.error:
+        return None
     if run.verdict.decision is not Decision.MERGE:
-        return True
-    return bool(Workspace.open(workspaces, run.op).open_run(run.id).merge_commit())
+        return run
+    return run if Workspace.open(workspaces, run.op).open_run(run.id).merge_commit() else None
 
 
 def of_error(ledger: Ledger, planned: Planned, error: OrchestratorError, *, unanswered: bool) -> Outcome:

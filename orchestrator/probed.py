@@ -111,3 +111,11 @@ class Outcome(Record):
         1.0  # what a change of the inputs in their last place costs, in units of the reference's own error
     )
     seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Counted(Record):
+    """How many floating-point operations a call makes; in `error` what kept it from being counted."""
+
+    flops: int = 0
+    error: str = ""

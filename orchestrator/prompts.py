@@ -30,7 +30,7 @@ from orchestrator.records import (
 )
 
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
-_STYLE = 24_000  # characters of kernels of the person's project; a file that would pass it is left out
+STYLE = 24_000  # characters of kernels of the person's project; a file that would pass it is left out
 _LAGGING = 6  # shapes named as those where most is to be gained
 _NOTED = 8  # findings of the audit on speed
 _EXAMPLES = ("layernorm", "cross_entropy")  # ops shown to who is to write another
@@ -52,7 +52,7 @@ class Prompts:
         known = {"op": op.spec, "judging": judging, "references": pages}
         self._common = {**known, "rounds": rounds, "in_tree": in_tree}
         self._files = {name: data.decode() for name, data in op.workspace_files().items()}
-        self._like = _within(op.like, _STYLE)
+        self._like = fitting(op.like)
         self._system = _render("system.md.j2", in_tree=in_tree).replace("KERNEL_FILE", op.spec.kernel_name)
 
     def generate(self, tried: Sequence[str] = ()) -> Prompt:
@@ -106,9 +106,12 @@ class Prompts:
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
 
 
-def _within(texts: dict[str, str], cap: int) -> dict[str, str]:
-    """The texts that fit, the shorter ones first: two whole kernels say more of a style than one that is cut."""
+def fitting(texts: Mapping[str, str]) -> dict[str, str]:
+    """Of kernels of the person's project those that are shown, the shorter ones first: two whole kernels say more of a
+    style than one that is cut.
+    """
     kept: dict[str, str] = {}
+    cap = STYLE
     for name, text in sorted(texts.items(), key=lambda item: len(item[1])):
         if len(text) <= cap:
             kept[name], cap = text, cap - len(text)

@@ -61,12 +61,12 @@ def fault(measured: Measured) -> str:
         return "nothing was timed"
     if noise(measured) is None:
         return "no baseline could be timed against itself, so the machine's noise is unknown"
-    beating = [row for shape in measured.shapes if _beats((row := _row(shape, measured.launch_us)), shape.bytes)]
+    beating = [shape for shape in measured.shapes if _beats(shape, measured.launch_us)]
     if beating:
-        first = beating[0]
+        first, us = beating[0], median(beating[0].candidate.latencies_us)
         return (
-            f"{first.name} took {first.latency_us:.2f} us, {first.ceiling_share:.2f} times as fast as this card can "
-            "move its bytes: a fault of the measurement or a cheat, and a person has to see which"
+            f"{first.name} took {us:.2f} us, {first.least_us / us:.2f} times as fast as this card can move its bytes: "
+            "a fault of the measurement or a cheat, and a person has to see which"
         )
     return ""
 
@@ -163,9 +163,10 @@ def _notes(shape: ShapeTimings) -> tuple[str, ...]:
     return tuple(f"{one.name}: {one.detail}" for one in timed if one.detail)
 
 
-def _beats(row: Row, nbytes: int) -> bool:
+def _beats(shape: ShapeTimings, launch_us: float) -> bool:
     """Whether it is too fast to be true. A launch-bound time is its launch's, which the ceiling does not know."""
-    return not row.launch_bound and row.ceiling_share > (_BEATS if nbytes >= _LARGE_BYTES else _BEATS_SHORT)
+    share = shape.least_us / median(shape.candidate.latencies_us)
+    return not _launch_bound(shape, launch_us) and share > (_BEATS if shape.bytes >= _LARGE_BYTES else _BEATS_SHORT)
 
 
 def _share(counting: Sequence[ShapeTimings], every: Sequence[Row]) -> float:

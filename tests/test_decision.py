@@ -75,6 +75,14 @@ def test_where_it_would_not_pay_is_named(rmsnorm: Op, us: float, named: bool) ->
     assert ("are not launch-bound: none" in section) is not named
 
 
+def test_what_the_operations_are_of_is_said_where_it_is_not_the_authors_least(rmsnorm: Op) -> None:
+    fewer = "a kernel may do with fewer"
+    assert fewer not in rendered(rmsnorm, measured(shape(40)))
+    assert fewer in rendered(rmsnorm, measured(replace(shape(40), moving_us=2.0)))
+    unknown = rendered(rmsnorm, measured(replace(shape(40), moving_us=2.0, flops=0)))
+    assert "is not known, so that the ceiling is that of memory alone" in unknown and fewer not in unknown
+
+
 def test_a_warning_about_others_is_in_it(rmsnorm: Op) -> None:
     text = rendered(rmsnorm, measured(shape(40), warnings=("others used the GPU meanwhile: process 7 (512 MiB)",)))
     assert "Warning: others used the GPU meanwhile: process 7 (512 MiB)" in text

@@ -42,6 +42,10 @@ def test_a_job_asks_for_all_that_the_op_names(rmsnorm: Op, tmp_path: Path) -> No
     assert job.shapes == rmsnorm.spec.bench.shapes and job.dtypes == ("float32", "float16", "bfloat16")
     assert [baseline.name for baseline in job.baselines] == ["torch.nn.functional.rms_norm", "liger"]
     assert (job.without, job.rounds, job.champion, job.best) == (("liger",), 8, "", "")
+    assert job.flops_at_least, "what the author says is needed, unless it is said to be the reference's"
+    bench = rmsnorm.spec.bench.model_copy(update={"flops_of": "reference"})
+    counted = Op(rmsnorm.folder, rmsnorm.spec.model_copy(update={"bench": bench}), rmsnorm.reference)
+    assert not measuring.job_of(counted, settings, tmp_path, measuring.Rivals()).flops_at_least
 
 
 def test_what_is_kept_of_a_measurement(tmp_path: Path) -> None:

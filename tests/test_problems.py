@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from orchestrator import catalogue, opcheck, ops, outcome
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import LocalExecutor
+from orchestrator.judge import problem as problems
 from orchestrator.outcome import Outcome
-from orchestrator.problems import source, taken
+from orchestrator.problems import folder, source, taken
+from orchestrator.problems.facts import Array, Facts
 
 HEAD = "import torch\nimport torch.nn as nn\n\n"
 NORM = (
@@ -98,6 +101,8 @@ async def test_a_problem_is_an_op_whose_checker_is_good_enough(
     assert spec.inputs["weight"].shape == ("channels",) and not spec.inputs["weight"].scaled
     assert (16, 64, 256, 200) in spec.sweep.shapes and all(bound <= 130 for bound in spec.sweep.quick.values())
     assert spec.bench.shapes == ((16, 64, 256, 200),) and "image / size" in spec.semantics
+    each = "batch * channels * image_size_0 * image_size_1"
+    assert (spec.bench.flops, spec.bench.flops_of) == (f"4 * {each} + 2 * batch * channels", "reference")
     result = await opcheck.check(op, judge)
     assert result.passed, "\n".join(opcheck.lines(result))
     assert taken.names(f"kernelbench:{tmp_path}/level1/7_Image Norm_.py", tmp_path / "ops", said.append) == [name]
@@ -134,6 +139,52 @@ def test_what_cannot_be_an_op_is_one_line_and_leaves_nothing(
     assert not (tmp_path / "ops").exists() or not any((tmp_path / "ops").iterdir())
 
 
+SELF_ATTENTION = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def forward(self, q):
+        return (q @ q.mT).relu() @ q
+
+
+B = 4
+T = 512
+D = 64
+
+
+def get_inputs():
+    return [torch.randn(B, T, D)]
+
+
+def get_init_inputs():
+    return []
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "flops"),
+    [
+        (("", ""), "4 * B * T**2 * D + B * T**2"),
+        (("q @ q.mT", "q"), "0"),  # what runs at none of the sizes is not known
+        ((".relu()", ".relu().sort().values"), "4 * B * T**2 * D + B * T**2"),
+        ((" @ q\n", ".cholesky_inverse() @ q\n"), "0"),
+    ],
+)
+def test_the_operations_of_a_problem_are_counted_without_computing_it(change: tuple[str, str], flops: str) -> None:
+    """More terms than one, at sizes that would take long."""
+    model = problems._Problem(SELF_ATTENTION.replace(*change))
+    assert problems._flops(model, {"B": 4, "T": 512, "D": 64}, [(3, 5, 7), (1, 2, 3), (4, 512, 64)]) == flops
+
+
+def test_an_op_of_which_they_are_not_known_says_so() -> None:
+    array = Array("x", ("N",), "float32")
+    facts = Facts(dims={"N": 8}, inputs=(array,), outputs=(array,), shapes=((4,),), telling=(4,), bench=((8,),))
+    for flops, said in (("0", True), ("2 * N", False)):
+        text = folder.op_files("p", replace(facts, flops=flops), SELF_ATTENTION, "a file")["op.yaml"].decode()
+        assert ("is not known (flops: 0)" in text) is said
+
+
 @pytest.mark.long
 def test_a_folder_is_a_list_of_which_what_cannot_be_an_op_is_named(
     tmp_path: Path, problem: Callable[[str, str], Path]
@@ -144,6 +195,7 @@ def test_a_folder_is_a_list_of_which_what_cannot_be_an_op_is_named(
     found = taken.names(f"kernelbench:{tmp_path / 'level1'}", tmp_path / "ops", said.append)
     assert found == ["level1_10_loss"] and said[0].startswith("left out: ") and "9_none.py" in said[0]
     spec = catalogue.opened(tmp_path / "ops").load("level1_10_loss").spec
+    assert spec.bench.flops == "batch * classes + batch"
     assert spec.inputs["labels"].range == (0, "classes") and spec.outputs["y"].shape == ("batch",)
     assert spec.sweep.large is not None and spec.sweep.large.shape == (65536, 100000), "too much for the usual buffers"
     assert spec.sweep.large.along == "batch" and (65536, 100000) not in spec.sweep.shapes

@@ -54,6 +54,13 @@ def test_a_time_that_beats_the_ceiling_is_no_measurement() -> None:
     assert weigh.fault(nearly) == "" and weigh.weigh(nearly, rungs_left=0).roofline_share == 1
 
 
+def test_a_kernel_that_does_with_fewer_operations_than_the_reference_is_not_too_fast() -> None:
+    found = replace(shape(7.6, ideal_us=10.0), moving_us=2.0)
+    assert weigh.fault(measured(shape(40), found)) == "" and found.least_us == 2.0
+    assert weigh.weigh(measured(found), rungs_left=0).roofline_share == 1
+    assert "5.00 times as fast" in weigh.fault(measured(shape(40), replace(found, moving_us=38.0)))
+
+
 def test_where_few_bytes_move_a_kernel_may_beat_a_copy() -> None:
     few, many = shape(8, ideal_us=10), shape(8, ideal_us=10, dims=(16384, 4096))
     assert weigh.fault(measured(few)) == ""

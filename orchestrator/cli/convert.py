@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,9 @@ from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from orchestrator.config import Settings
-    from orchestrator.convert import Wanted
+    from orchestrator.convert import Made, Wanted
+    from orchestrator.convert.extract import Target
+    from orchestrator.convert.under_way import Conversion
     from orchestrator.ops import Op
     from orchestrator.records import Run
     from orchestrator.terminal import Terminal
@@ -39,6 +42,9 @@ def convert_code(
     name: Annotated[str | None, typer.Option(metavar="NAME", help="The op's name. [default: from the code's]")] = None,
     ops_dir: options.OpsDir = None,
     replace: Annotated[bool, typer.Option("--replace", help="Convert anew where the folder is there already.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest conversion of it, with these settings.")
+    ] = False,
     like: Annotated[
         list[Path] | None,
         typer.Option(metavar="PATH", help="Kernels of the project, shown as house style; may be repeated."),
@@ -72,7 +78,7 @@ def convert_code(
     The code is cut out, run on the examples, its sizes varied; the op must pass `ops check` before a model is asked.
     The code runs as you would run it, without keys in its environment; its file is never changed.
     """
-    from orchestrator import records
+    from orchestrator.convert.under_way import Conversion
 
     given: dict[str, dict[str, Any]] = {
         "agent": {"name": agent, "model": model},
@@ -80,35 +86,73 @@ def convert_code(
         **options.judge(device, quick, seed, require_sandbox),
         "measure": {"require_idle": require_idle or None},
     }
-    settings = options.settings(config, override, given)
-    wanted = _wanted(target, example, trace, name, ops_dir, replace, tuple(like or ()), probe_s, backward)
-    terminal = carry.terminal(to_stderr=json or dry_run)
-    ops = _converted(wanted, settings, terminal)
-    if only:
-        return
-    if dry_run:
-        raise typer.Exit(runs.first_prompt(ops[0], settings))
-    kept = f"interrupted; the record so far is in {workspaces / 'runs'}"
+    settings, terminal = options.settings(config, override, given), carry.terminal(to_stderr=json or dry_run)
+    if resume:
+        begins = {"--example": example, "--trace": trace, "--like": like, "--backward": backward}
+        stops = {"--only": only, "--dry-run": dry_run}
+        conversion, ops = _taken_up(target, name, ops_dir, workspaces, {**begins, **stops})
+        terminal.say(f"goes on with {conversion.id}")
+    else:
+        wanted = _wanted(target, example, trace, name, ops_dir, replace, tuple(like or ()), probe_s, backward)
+        made = _converted(wanted, settings, terminal)
+        if only or dry_run:
+            (op, *_) = parts.required(made, terminal)
+            raise typer.Exit(runs.first_prompt(op, settings) if dry_run and not only else 0)
+        conversion = Conversion.begin(wanted.target, [one.op.name for one in made], workspaces)
+        ops = parts.required(made, terminal)
+    means = parts.Means(conversion, settings, workspaces, probe_s, replace, terminal)
+    with conversion.held():
+        raise typer.Exit(_kernels(ops, means, as_json=json))
+
+
+def _taken_up(
+    target: str, name: str | None, ops_dir: Path | None, workspaces: Path, others: Mapping[str, object]
+) -> tuple[Conversion, list[Op]]:
+    """The conversion that was begun last, and its ops as they are written. `others` are options of a new one."""
+    from orchestrator import ops
+    from orchestrator.convert.under_way import Conversion
+
+    if given := [option for option, value in others.items() if value]:
+        raise UsageError(f"--resume goes on with what was converted: leave {', '.join(given)} out, or --resume")
+    asked, place = _placed(target, name, ops_dir)
+    conversion = Conversion.newest(asked, place.name, workspaces)
+    return conversion, [ops.load(one, place.parent) for one in conversion.ops]
+
+
+def _kernels(ops: list[Op], means: parts.Means, *, as_json: bool) -> int:
+    """A kernel for each op, in their order, while there is one; the exit code."""
+    from orchestrator import records
+
     for op in ops:
-        finished = carry.carried(partial(_run, op, settings, workspaces, probe_s, terminal), terminal, kept)
-        if json:
+        finished = carry.carried(partial(_run, op, means), means.terminal, means.interrupted)
+        if as_json:
             typer.echo(records.to_json(finished))
         if finished.exit_code:
             if op is not ops[-1]:
-                terminal.say(f"{ops[-1].name}: not run, since {op.name} has no kernel")
+                means.terminal.say(f"{ops[-1].name}: not run, since {op.name} has no kernel")
             break
-    raise typer.Exit(finished.exit_code)
+    return finished.exit_code
 
 
-def _run(op: Op, settings: Settings, workspaces: Path, limit_s: float, terminal: Terminal) -> Run:
+def _run(op: Op, means: parts.Means) -> Run:
     """One kernel for the whole; where no attempt at it was right, one for each part of it."""
     from orchestrator.records import Decision
 
-    run = parts.ran(op, settings, workspaces, terminal)
+    run = parts.ran(op, means)
     if run.best is not None or run.verdict is None or run.verdict.decision is not Decision.ESCALATE:
         return run
-    terminal.say(f"{op.name}: no attempt at one kernel was right; a split into parts is asked for")
-    return parts.in_parts(op, run, settings, workspaces, limit_s, terminal)
+    means.terminal.say(f"{op.name}: no attempt at one kernel was right; a split into parts is asked for")
+    return parts.in_parts(op, run, means)
+
+
+def _placed(target: str, name: str | None, ops_dir: Path | None) -> tuple[Target, Path]:
+    """What is asked for, and its op's folder. A name that is not there is said before anything runs."""
+    from orchestrator import catalogue
+    from orchestrator.convert import extract
+
+    asked = extract.parse(target)
+    extract.cut(asked)
+    return asked, (ops_dir or catalogue.OWN) / (name or _free_name(asked))
 
 
 def _wanted(
@@ -123,17 +167,14 @@ def _wanted(
     backward: str | None,
 ) -> Wanted:
     from orchestrator import catalogue
-    from orchestrator.convert import Wanted, examples, extract, tracing
+    from orchestrator.convert import Wanted, examples, tracing
     from orchestrator.convert.backward import Way, way
 
-    asked = extract.parse(target)
     if example is not None and trace is not None:
         raise UsageError("--example says what it is called with, --trace finds it out: give one of them")
-    extract.cut(asked)  # a name that is not there is said before anything runs
-    own = name or _free_name(asked)
-    place = (ops_dir or catalogue.OWN) / own
+    asked, place = _placed(target, name, ops_dir)
     if not (replace and place.exists()):
-        catalogue.place(own, ops_dir)
+        catalogue.place(place.name, ops_dir)
     wanted = Wanted(asked, examples.Examples(), place, like, probe_s, way(backward) if backward else None)
     if wanted.backward is Way.KERNEL and not (replace and wanted.backward_place.exists()):
         catalogue.place(wanted.backward_place.name, ops_dir)
@@ -142,15 +183,15 @@ def _wanted(
     return wanted if trace is None else dataclasses.replace(wanted, examples=tracing.traced(trace, asked))
 
 
-def _free_name(target: Any) -> str:
+def _free_name(target: Target) -> str:
     """The code's own name, with its file's before it where an op of that name is shipped."""
-    own: str = target.op
+    own = target.op
     return own if own not in options.catalogue(None).shipped_names() else f"{target.path.stem.lower()}_{own}"
 
 
-def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> list[Op]:
+def _converted(wanted: Wanted, settings: Settings, terminal: Terminal) -> tuple[Made, ...]:
     """The op, made and checked, and the one of its gradients."""
     from orchestrator import verifying
 
     with verifying.judge_log() as log:
-        return carry.through(parts.checked(wanted, settings, log, terminal), terminal)
+        return carry.through(parts.converted(wanted, settings, log, terminal), terminal)

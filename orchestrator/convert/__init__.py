@@ -6,12 +6,13 @@ Owns the order of the steps. Reads code as syntax trees; what runs it is the pro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import opcheck
-from orchestrator.convert import backward, begin, cases, extract, gradients, record, vary, write
+from orchestrator.convert import backward, begin, cases, extract, flops, gradients, record, style, vary, write
 from orchestrator.convert.backward import Backward, Way
 from orchestrator.convert.draft import Draft
 from orchestrator.convert.examples import Examples
@@ -56,10 +57,10 @@ async def convert(wanted: Wanted, tell: Tell, check: Check) -> tuple[Made, ...]:
 
     Raises UsageError with what is missing and how to give it; nothing is written then.
     """
+    styles = {f"like/{name}": text for name, text in style.shown(wanted.like, os.environ, tell).items()}
     async with probing(wanted.limit_s) as probe:
         draft = await drafted(wanted, probe, tell)
         made = await gradients.made(wanted.backward, draft, probe) if wanted.backward else None
-    styles = {f"like/{path.name}": text for path, text in _house_style(wanted.like)}
     sounded = [await _sound(one, check, tell) for one in (draft, made and made.op) if one]
     places = (wanted.place, wanted.backward_place)
     for at, (place, (one, _)) in enumerate(zip(places, sounded, strict=False)):
@@ -97,29 +98,10 @@ async def drafted(wanted: Wanted, probe: Prober, tell: Tell) -> Draft:
     draft = await vary.shaped(first, found, probe)
     await _agree(draft, probe)
     tell(f"dims: {record.dims(draft)}")
-    return await cases.chosen(draft, probe)
+    return await flops.counted(await cases.chosen(draft, probe), probe)
 
 
 async def _agree(draft: Draft, probe: Prober) -> None:
     """The cut code must give what the original gives."""
     if why := await probe.agrees(draft):
         raise UsageError(f"{draft.cut.target.name} cannot be cut out of its file: {why}")
-
-
-def _house_style(paths: tuple[Path, ...]) -> list[tuple[Path, str]]:
-    """Kernel files that are shown to the model, at most so many characters of them in all."""
-    found: list[tuple[Path, str]] = []
-    for path in paths:
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        found += [(file, _kernel(file)) for file in files]
-    kernels = [(file, text) for file, text in found if "triton.jit" in text]
-    if paths and not kernels:
-        raise UsageError(f"--like {', '.join(map(str, paths))}: no file there holds a Triton kernel (@triton.jit)")
-    return kernels
-
-
-def _kernel(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--like {file} cannot be read: {error}") from error

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from orchestrator.convert.dims import Sizes
 from orchestrator.convert.draft import Draft
-from orchestrator.probed import Outcome, Trial
+from orchestrator.probed import Counted, Outcome, Trial
 
 
 class Asks(Protocol):
@@ -15,6 +15,10 @@ class Asks(Protocol):
 
     async def trials(self, draft: Draft, trials: Sequence[Trial]) -> list[Outcome]:
         """What becomes of each trial of the op that the draft is."""
+        ...
+
+    async def counted(self, draft: Draft, sizes: Sequence[Sizes]) -> list[Counted]:
+        """How many floating-point operations a call of its reference makes at each of these sizes."""
         ...
 
     async def built(self, sizes: Sequence[Sizes]) -> list[dict[str, list[int]] | None]:

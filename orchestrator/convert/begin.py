@@ -27,6 +27,10 @@ def draft(cut: Cut, found: Examined, name: str) -> Draft:
     lead = next((one.dtype for one in call.tensors.values() if one.floating), None)
     if lead is None:
         raise UsageError(f"{where}: none of its tensors holds floats; an op needs one that does")
+    if not any(one.shape for one in call.tensors.values()):
+        raise UsageError(
+            f"{where}: none of its tensors has an axis, so that there is no size to vary: pass one that has"
+        )
     for key, state in (found.built.state if found.built else {}).items():
         if state.seen.floating and not state.constant:
             inputs[_identifier(key, set(inputs))] = Input((), "state", key, values=_values(state.seen, weights=True))

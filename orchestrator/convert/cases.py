@@ -48,6 +48,10 @@ _WORSE = 10.0  # times less exact than at scale 1; beyond it the one tolerance w
 _FAR_LARGER = 10.0  # a result that another sign makes so much larger: then the sign belongs to the input
 _SLOW_S = 0.5  # of one call of the reference, on a machine without a GPU
 _SEEDS = 4
+_DRAWS = 32  # of each kind of telling values
+_FACTOR, _POWERS = 8.0, 8  # another value of a parameter: the first of so many powers that changes the results plainly
+_INSTEAD_OF_0 = (0.125, 1.0, 8.0)
+_PLAIN = 0.02  # of the results' size: what rounding in half precision does not hide
 _GPU_ELEMENTS = 1 << 24
 _SMALL_OUTPUT = 16
 
@@ -124,13 +128,30 @@ async def _parameters(draft: Draft, probe: Asks) -> Draft:
     for name, value in list(draft.fixed.items()):
         if not isinstance(value, float) or not math.isfinite(value):
             continue
-        other = 8 * value if value else 0.125
+        others = [value * _FACTOR**power for power in range(1, _POWERS + 1)] if value else list(_INSTEAD_OF_0)
         given = {key: kept for key, kept in draft.fixed.items() if key != name}
         freed = replace(draft, fixed=given, parameters={**draft.parameters, name: value})
-        was, now = await probe.trials(freed, [Trial(draft.sizes), Trial(draft.sizes, parameters={name: other})])
-        if not now.error and now.finite and now.results != was.results:
-            draft, told[name] = freed, other
+        trials = [Trial(draft.sizes), *(Trial(draft.sizes, parameters={name: other}) for other in others)]
+        was, *outcomes = await probe.trials(freed, trials)
+        changes = {
+            other: _change(was, now)
+            for other, now in zip(others, outcomes, strict=True)
+            if not now.error and now.finite and now.results != was.results
+        }
+        if changes:
+            plain = (other for other, change in changes.items() if change >= _PLAIN)
+            draft, told[name] = freed, next(plain, max(changes, key=changes.__getitem__))
     return replace(draft, asked=replace(draft.asked, told_parameters=told))
+
+
+def _change(was: Outcome, now: Outcome) -> float:
+    """By how much the extremes of the results differ, as a fraction of the results' size."""
+    apart = [
+        abs(one - other)
+        for before, after in zip(was.results, now.results, strict=True)
+        for one, other in ((before.low, after.low), (before.high, after.high))
+    ]
+    return max(apart, default=0.0) / max(_size(was), 1e-30)
 
 
 async def _shapes(draft: Draft, probe: Asks) -> tuple[tuple[tuple[int, ...], ...], list[str]]:
@@ -146,7 +167,9 @@ async def _shapes(draft: Draft, probe: Asks) -> tuple[tuple[tuple[int, ...], ...
             left.append(
                 f"{_named(sizes)} is left out: rounding decides what so few results are, and a verdict would be chance"
             )
-        elif first.seconds <= _SLOW_S:
+        elif first.seconds > _SLOW_S:
+            left.append(f"{_named(sizes)} is left out: one call takes {first.seconds:.1f} s")
+        else:
             kept.append(shape)
     if not any(all(size > 1 for size in shape) for shape in kept):
         raise UsageError(f"{draft.cut.target.name}: no shape to judge it on is left; {'; '.join(left)}")
@@ -212,14 +235,19 @@ def _as_exact(outcome: Outcome, usual: Outcome, dtype: str) -> bool:
 
 
 async def _kinds(draft: Draft, probe: Asks) -> list[str]:
-    """Kinds of telling values that can be judged by the tolerance of normal ones, and layouts where inputs have any."""
+    """Kinds of telling values that can be judged by the tolerance of normal ones, and layouts where inputs have any.
+
+    At many seeds, since a verdict draws its own: one at which an exponential runs away is one that refuses an honest
+    kernel.
+    """
     strided = any(one.strided for one in draft.inputs.values())
     wanted = [kind for kind in VALUES if strided or kind not in LAYOUTS]
     sizes = _telling_sizes(draft)
     for dtype in _exact(draft):
-        trials = [Trial(sizes, dtype), *(Trial(sizes, dtype, values=kind) for kind in wanted)]
-        usual, *outcomes = await probe.trials(draft, trials)
-        wanted = [kind for kind, one in zip(wanted, outcomes, strict=True) if _as_exact(one, usual, dtype)]
+        draws = [Trial(sizes, dtype, values=kind, seed=seed) for kind in wanted for seed in range(_DRAWS)]
+        usual, *outcomes = await probe.trials(draft, [Trial(sizes, dtype), *draws])
+        chance = {draw.values for draw, one in zip(draws, outcomes, strict=True) if not _as_exact(one, usual, dtype)}
+        wanted = [kind for kind in wanted if kind not in chance]
     return wanted
 
 

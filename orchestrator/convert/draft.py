@@ -98,6 +98,7 @@ class Draft:
     spans: dict[str, Span] = field(default_factory=dict)
     asked: Asked = Asked()
     products: int = 0  # matrix products of one call
+    flops: str = "0"  # in the dims; 0 where it is not known
     default_dtype: bool = False  # the code makes tensors of the default dtype, which must be float64 beside float64
     notes: tuple[str, ...] = ()
     forward: Draft | None = None  # the op whose gradients this one's results are

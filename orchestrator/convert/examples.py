@@ -73,6 +73,10 @@ class PartSeen:
 def read(path: Path) -> Examples:
     """The examples of a YAML file. Raises UsageError."""
     content = yamlfile.read(path, str(path))
+    if not isinstance(content, dict):
+        raise UsageError(f"{path} gives no call: write {_FORM}")
+    if not isinstance(content.get("init", {}), dict | list | None):
+        raise UsageError(f"{path}: init: give the constructor's arguments as {{name: value}}, or as a list")
     try:
         file = _File.model_validate(content)
     except ValidationError as error:
@@ -94,6 +98,10 @@ def facts_of(tensors: dict[str, Seen], others: dict[str, Literal]) -> dict[str, 
 
 
 def _seen(path: Path, name: str, one: _Tensor) -> Seen:
+    if one.range is not None and not (math.isfinite(one.range[1] - one.range[0]) and one.range[0] < one.range[1]):
+        raise UsageError(
+            f"{path}: inputs.{name}.range: {list(one.range)} holds nothing: the first must be below the second"
+        )
     if one.dtype == "bool":
         return Seen(one.shape, one.dtype, True, 0, 1, 0.5, 0.5)
     if one.dtype in _INTEGERS:

@@ -171,6 +171,8 @@ def _found(module: _Module, target: Target) -> ast.stmt:
     if node is None:
         elsewhere = f"; {target.first} is imported there, name the file that defines it"
         hint = elsewhere if target.first in module.imported else ""
+        if target.first in module.defined:
+            hint = f" as a function or a class: write one with def that does what {target.first} does"
         raise UsageError(
             f"{target.path.name} defines no {target.first!r}{hint or _meant(target.first, [*definitions])}"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.convert import backward, cases
+from orchestrator.convert import backward, cases, flops
 from orchestrator.convert.backward import Backward, Way
 from orchestrator.convert.draft import Draft
 from orchestrator.convert.prober import Prober
@@ -22,4 +22,4 @@ async def made(way: Way, forward: Draft, probe: Prober) -> Backward:
     trial = Trial(backward.smallest(forward), "float64") if op else None
     if why := await probe.gradients(forward, op or forward, module, trial):
         raise UsageError(f"{name} --backward {way}: {why}")
-    return Backward(way, module, await cases.judged(op, probe) if op else None)
+    return Backward(way, module, await flops.counted(await cases.judged(op, probe), probe) if op else None)

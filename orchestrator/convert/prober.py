@@ -24,7 +24,7 @@ from orchestrator.errors import InfrastructureError, UsageError
 from orchestrator.executors.local import judge_environment
 from orchestrator.judge import channel
 from orchestrator.ops import Op
-from orchestrator.probed import Differentiated, Examined, Outcome, Trial
+from orchestrator.probed import Counted, Differentiated, Examined, Outcome, Trial
 from orchestrator.records import from_json, to_json
 from orchestrator.text import printable
 from orchestrator.tree import lay_out
@@ -72,6 +72,13 @@ class Prober:
             asked = _files(draft.name, folder) | {"trials": [to_json(one, indent=None) for one in trials]}
             answer = await self._ask("trials", asked)
         return [from_json(Outcome, str(one)) for one in answer["outcomes"]]  # type: ignore[attr-defined]
+
+    async def counted(self, draft: Draft, sizes: Sequence[Mapping[str, int]]) -> list[Counted]:
+        """How many floating-point operations a call of its reference makes at each of these sizes."""
+        with _laid_out(op(draft)) as folder:
+            trials = [to_json(Trial(dict(each)), indent=None) for each in sizes]
+            answer = await self._ask("counted", _files(draft.name, folder) | {"trials": trials})
+        return [from_json(Counted, str(one)) for one in answer["counts"]]  # type: ignore[attr-defined]
 
     async def built(self, sizes: Sequence[Mapping[str, int]]) -> list[dict[str, list[int]] | None]:
         """Shapes of the object's own tensors where its constructor is given other sizes."""

@@ -39,7 +39,8 @@ def spec(draft: Draft) -> dict[str, Any]:
             "shapes": [list(shape) for shape in asked.large] or [[*[3] * len(draft.sizes)]],
             "dtypes": ["float32", "bfloat16"],
             "bytes": _bytes(draft),
-            "flops": " + ".join(arithmetic.count(one.shape) for one in draft.outputs.values()),
+            "flops": draft.flops,
+            "flops_of": "reference",
         },
         "entry_checks": True,
     }
@@ -72,7 +73,7 @@ def _input(one: Input) -> dict[str, Any]:
 
 def _output(draft: Draft, name: str) -> dict[str, Any]:
     one = draft.outputs[name]
-    said: dict[str, Any] = {"shape": list(one.shape)}
+    said: dict[str, Any] = {"shape": list(draft.inputs[one.in_place].shape if one.in_place else one.shape)}
     said |= {"dtype": one.dtype} if one.dtype else {"dtype_of": one.in_place or draft.lead}
     return said | ({"in_place": one.in_place} if one.in_place else {})
 

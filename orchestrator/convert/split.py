@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import consult, prompts, reply
+from orchestrator import consult, kept, prompts, reply
 from orchestrator.agents import Agent, Request
 from orchestrator.convert import pure
 from orchestrator.convert.examples import PartSeen
 from orchestrator.convert.prober import Prober
-from orchestrator.errors import UsageError
 from orchestrator.ops import Op
 from orchestrator.probed import Trial
 from orchestrator.tree import write_whole
 
 FILE = "split.py"
+_PROBLEM = "problem.md"
 _MOST = 6  # parts
 _VIEWS = {
     *("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "expand", "flatten", "contiguous", "t"),
@@ -40,26 +40,35 @@ class Split:
 
 async def proposed(
     op: Op, report: str, agent: Agent, probe: Prober, rounds: int, record: Path, tell: Callable[[str], None]
-) -> Split:
-    """A split that composes to the whole. Raises UsageError where none came within the rounds."""
+) -> Split | str:
+    """A split that composes to the whole, or why none came within the rounds.
+
+    Of a record that was begun before, what is kept is taken as it is.
+    """
     prompt = prompts.split(op, report)
     problem = "nothing was asked"
     for round_ in range(1, rounds + 1):
         folder = record / f"{round_:02}-split"
-        tell(f"split, round {round_}: asking; the record is in {folder}")
+        tell(f"split, round {round_}: {'kept' if kept.has_reply(folder) else 'asking; the record is'} in {folder}")
         answer = await consult.answered(agent, Request(prompt, "split", round_, folder))
-        text = reply.files(answer.text, FILE, f"{op.name}_composed").get(FILE, b"").decode(errors="replace")
-        problem = _fault(op, text)
-        if not problem:
-            problem, parts = await probe.composed(op, text, _trials(op))
-            if not problem:
-                problem = _without_dtype(parts)
-            if not problem:
-                return Split(text, parts)
+        known = folder / _PROBLEM
+        checked = known.read_text(encoding="utf-8") if known.is_file() else await _checked(op, answer.text, probe)
+        if isinstance(checked, Split):
+            return checked
+        problem = checked
         tell(f"split, round {round_}: {problem}")
-        write_whole(folder / "problem.md", problem)
+        write_whole(known, problem)
         prompt = prompts.resplit(prompt, answer, problem)
-    raise UsageError(f"{op.name}: no split into parts came of {rounds} rounds, the last because {problem}")
+    return f"{op.name}: no split into parts came of {rounds} rounds, the last because {problem}"
+
+
+async def _checked(op: Op, said: str, probe: Prober) -> Split | str:
+    """The split that a reply holds, or what is wrong with it."""
+    text = reply.files(said, FILE, f"{op.name}_composed").get(FILE, b"").decode(errors="replace")
+    if problem := _fault(op, text):
+        return problem
+    problem, parts = await probe.composed(op, text, _trials(op))
+    return problem or _without_dtype(parts) or Split(text, parts)
 
 
 def _trials(op: Op) -> list[Trial]:

@@ -62,15 +62,15 @@ def _calls(command: str, target: Target, limit_s: float) -> list[dict[str, Any]]
 
 
 def _run(command: str, environ: dict[str, str], limit_s: float) -> None:
-    words = shlex.split(command)
     try:
+        words = shlex.split(command)
         done = subprocess.run(words, env=environ, capture_output=True, timeout=limit_s, check=False)
-    except (OSError, IndexError) as error:
+    except (OSError, IndexError, ValueError) as error:
         raise UsageError(f"--trace {command!r} cannot be run: {error}") from error
     except subprocess.TimeoutExpired:
         raise UsageError(f"--trace {command!r} took more than {limit_s:g} s; trace a shorter run") from None
     if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().split("\n")[-1]
+        last = done.stderr.decode(errors="replace").strip().split("\n")[-1] or "without a word"
         raise UsageError(f"--trace {command!r} ended with exit code {done.returncode}: {printable(last, 300)}")
 
 

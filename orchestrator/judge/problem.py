@@ -19,11 +19,12 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils.flop_counter import FlopCounterMode
 
-from orchestrator import arithmetic
+from orchestrator import arithmetic, polynomial
+from orchestrator.judge.convert.flops import counted
 from orchestrator.judge.decoys import narrowly
 from orchestrator.judge.results import several
+from orchestrator.polynomial import NoPolynomial
 from orchestrator.problems import folder
 from orchestrator.problems.facts import Array, Facts
 from orchestrator.problems.source import FUNCTION, as_function, constants
@@ -110,12 +111,14 @@ class _Problem:
         return found
 
     def flops(self, sizes: Sizes) -> int:
-        """Of matrix products and convolutions, as torch counts them; 0 without any."""
-        counter: Any = FlopCounterMode(display=False)
-        with torch.device("meta"), counter:
+        """What forward makes. Raises NoPolynomial where it cannot be counted."""
+        with torch.device("meta"):
             model_class, get_inputs, get_init_inputs = self.parts(sizes)
-            model_class(*get_init_inputs())(*get_inputs())
-        return int(counter.get_total_flops())
+            model, inputs = model_class(*get_init_inputs()), get_inputs()
+            found = counted(lambda: model(*inputs))
+        if found.error:
+            raise NoPolynomial(found.error)
+        return found.flops
 
 
 def _dtype(tensor: torch.Tensor) -> str:
@@ -138,6 +141,7 @@ def _examined(source: str) -> Facts:
     shapes = tuple(tuple(one.values()) for one in _variants(list(dims)) if works(one))
     if len(shapes) < 3:
         raise Refused(f"its sizes ({', '.join(problem.given) or 'no constants'}) cannot be varied enough")
+    bench = _benched(dims, works)
     facts = Facts(
         title=_title(source),
         dims=dims,
@@ -147,8 +151,8 @@ def _examined(source: str) -> Facts:
         shapes=shapes,
         telling=max(shapes, key=lambda shape: (shape[-1] == _ODD[-1], math.prod(shape))),
         ranges=_drawable(dims, works),
-        bench=_benched(dims, works),
-        flops=_flops(problem, dims, outputs, inputs),
+        bench=bench,
+        flops=_flops(problem, dims, [*shapes, *bench]),
     )
     return _computed(facts, source)
 
@@ -273,15 +277,14 @@ def _benched(dims: Mapping[str, int], works: Callable[[Sizes], bool]) -> tuple[t
     raise Refused(f"{last} can only be a power of two")
 
 
-def _flops(problem: _Problem, dims: Mapping[str, int], outputs: Sequence[Array], inputs: Sequence[Array]) -> str:
-    """What torch counts, as a product of dims; for what has no matrix product one for each element."""
-    counted = problem.flops({})
-    if not counted:
-        return " + ".join(arithmetic.count(one.shape) for one in (*inputs, *outputs))
-    powers = {name: math.log2(problem.flops({name: 2 * size}) / counted) for name, size in dims.items()}
-    whole = {name: round(power) for name, power in powers.items()}
-    factor = counted / math.prod(dims[name] ** power for name, power in whole.items())
-    return " * ".join([f"{factor:.12g}", *(f"{name}**{power}" for name, power in whole.items() if power)])
+def _flops(problem: _Problem, dims: Mapping[str, int], shapes: Sequence[Sequence[int]]) -> str:
+    """What torch carries out, as arithmetic in the dims; 0 where it is not known."""
+    along = {name: [size * factor for factor in range(1, polynomial.NODES + 1)] for name, size in dims.items()}
+    others = [dict(zip(dims, shape, strict=True)) for shape in shapes if min(shape) > 1]
+    try:
+        return polynomial.fitted(polynomial.fit(along, others), problem.flops)
+    except Exception:  # noqa: BLE001 - the file's own code, at sizes that it may not take
+        return "0"
 
 
 # --- computing

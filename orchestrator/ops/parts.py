@@ -172,6 +172,8 @@ class Curve(Strict):
 class Bench(Strict):
     """What to time. `bytes` and `flops` are expressions in the dims and `itemsize`.
 
+    `flops_of`: what a kernel has to make at least, or what the reference makes and a kernel may do with fewer (where a
+    mask leaves half, say); then no time is too short because of them. 0: not known, and the ceiling is that of memory.
     `baselines` by name, beside the reference and torch.compile of it, which are always there.
     """
 
@@ -179,5 +181,6 @@ class Bench(Strict):
     dtypes: tuple[Dtype, ...]
     bytes: Expression
     flops: Expression
+    flops_of: Literal["least", "reference"] = "least"
     baselines: Annotated[dict[str, Call], Field(max_length=4)] = {}
     curve: Curve | None = None

@@ -38,7 +38,7 @@ class Facts(Record):
     telling: tuple[int, ...] = ()
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)  # from which draws work
     bench: tuple[tuple[int, ...], ...] = ()
-    flops: str = "1"
+    flops: str = "0"  # of the model, by torch; 0: not known
     dtypes: tuple[str, ...] = ("float32",)
     along: str = ""  # a dim along which the results do not depend on each other
     error: float = 0.0  # of the model in float32 against float64, beyond 1e-5 of the result, on the small shapes

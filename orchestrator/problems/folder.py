@@ -27,6 +27,10 @@ _HEADROOM = 8  # times the model's own float32 error on small shapes: larger one
 def op_files(name: str, facts: Facts, source: str, origin: str) -> dict[str, bytes]:
     """op.yaml and reference.py. `origin` says where the problem came from."""
     head = f"# Made from {origin}. What is computed is in reference.py.\n"
+    if facts.flops == "0":
+        head += (
+            "# How many floating-point operations it makes is not known (flops: 0): its ceiling is that of memory.\n"
+        )
     text = yaml.safe_dump(spec(name, facts, source), sort_keys=False, width=130, allow_unicode=True)
     return {"op.yaml": (head + text).encode(), "reference.py": reference(name, facts, source, origin).encode()}
 
@@ -65,6 +69,7 @@ def spec(name: str, facts: Facts, source: str) -> dict[str, Any]:
             "dtypes": ["float32"],
             "bytes": f"({_elements((*facts.inputs, *facts.outputs))}) * itemsize",
             "flops": facts.flops,
+            "flops_of": "reference",
         },
     }
 

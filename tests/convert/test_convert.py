@@ -23,10 +23,15 @@ GIVEN = Path(__file__).parent / "given"
 
 
 async def converted(
-    judge: LocalExecutor, root: Path, name: str, found: Examples | None = None, op: str = ""
+    judge: LocalExecutor,
+    root: Path,
+    name: str,
+    found: Examples | None = None,
+    op: str = "",
+    like: tuple[Path, ...] = (),
 ) -> tuple[Op, OpCheck]:
     target = extract.parse(f"{GIVEN}/{name}")
-    wanted = Wanted(target, found or Examples(), root / (op or target.op))
+    wanted = Wanted(target, found or Examples(), root / (op or target.op), like)
     (made,) = await convert(wanted, lambda _: None, lambda op: opcheck.check(op, judge))
     return made.op, made.check
 
@@ -39,7 +44,9 @@ async def test_a_class_with_buffers_becomes_an_op_that_catches_every_decoy(
     judge: LocalExecutor, tmp_path: Path
 ) -> None:
     before = (GIVEN / "normed.py").read_bytes()
-    op, result = await converted(judge, tmp_path, "normed.py:Standardised")
+    house = GIVEN.parent / "kernels" / "standardised.py"
+    op, result = await converted(judge, tmp_path, "normed.py:Standardised", like=(house,))
+    assert op.like == {"standardised.py": house.read_text()}
     assert not refused(result) and len(result.counted) > 15
     assert list(op.spec.inputs) == ["x", "weight", "mean", "var"] and op.spec.entry_checks
     assert {one.shape for one in op.spec.inputs.values()} == {("M", "N"), ("N",)}
@@ -58,6 +65,7 @@ async def test_a_class_with_buffers_becomes_an_op_that_catches_every_decoy(
         ("attention.py:Attention", "", ("B", "T", "C"), "C is from 4 in steps of 4"),
         ("functions.py:logsumexp", "logsumexp.yaml", ("M", "N"), "N is from 1"),
         ("functions.py:selective_scan", "scan.yaml", ("K", "T", "L", "E"), "T is from 1"),
+        ("refused.py:doubled", "", ("M", "N"), "Do not write to the inputs but x"),
     ],
 )
 async def test_sizes_are_told_apart_and_varied(
@@ -117,10 +125,40 @@ async def test_an_honest_kernel_of_a_converted_op_passes_and_a_wrong_one_does_no
     assert other.report.status is Status.WRONG_VALUES
 
 
+def refused_by_the_command(folder: Path, said: str, *arguments: str) -> None:
+    """One line that says so, exit code 2, and nothing left behind."""
+    result = orchestrator(folder, "convert", *arguments, "--agent", "recorded", "--device", "cpu")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1) and said in result.stderr, result.stderr
+    assert not list(folder.iterdir())
+
+
 async def test_nothing_is_written_where_something_is_missing(tmp_path: Path) -> None:
-    unknown = orchestrator(tmp_path, "convert", f"{GIVEN}/attention.py:Atention")
-    assert unknown.returncode == 2 and unknown.stderr.count("\n") == 1 and "did you mean Attention" in unknown.stderr
-    assert not list(tmp_path.iterdir())
+    refused_by_the_command(tmp_path, "did you mean Attention", f"{GIVEN}/attention.py:Atention")
+    refused_by_the_command(tmp_path, "depends on the values", f"{GIVEN}/refused.py:distinct")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "said", "options"),
+    [
+        ("refused.py:scale", "as a function or a class", ()),
+        ("refused.py:Configured", "missing a required argument: 'width'", ()),
+        ("refused.py:Counts", "a call writes into its own calls", ()),
+        ("refused.py:Averages", "a call writes into its own mean", ()),
+        ("refused.py:random", "it is random", ()),
+        ("refused.py:seeded", "it is random", ()),
+        ("refused.py:by_value", "depends on the values", ()),
+        ("refused.py:doubled", "return a new tensor, or convert it without --backward", ("--backward", "checkpoint")),
+        ("normed.py:Standardised", "there is no such file or folder", ("--like", "nowhere")),
+        ("normed.py:Standardised", "cannot be run", ("--trace", 'python "x')),
+        ("normed.py:Standardised", "no conversion to standardised came as far", ("--resume",)),
+        ("normed.py:Standardised", "leave --like out", ("--resume", "--like", "nowhere")),
+    ],
+)
+async def test_each_kind_of_bad_input_is_one_line(
+    tmp_path: Path, name: str, said: str, options: tuple[str, ...]
+) -> None:
+    refused_by_the_command(tmp_path, said, f"{GIVEN}/{name}", *options)
 
 
 async def test_a_file_of_examples_is_checked(tmp_path: Path) -> None:
@@ -129,6 +167,10 @@ async def test_a_file_of_examples_is_checked(tmp_path: Path) -> None:
         ("inputs: {x: {shape: [2], dtype: int64}}", "say which, range"),
         ("inputs: {x: {shape: [2], dtype: complex64}}", "is not one of"),
         ("inputs: {x: {shpe: [2]}}", "inputs.x.shape"),
+        ("inputs: {x: {shape: [2], dtype: int64, range: [9, 2]}}", "the first must be below the second"),
+        ("inputs: {x: {shape: [2], range: [.nan, .inf]}}", "the first must be below the second"),
+        ("{init: 3, inputs: {x: {shape: [2]}}}", "the constructor's arguments as"),
+        ("", "gives no call"),
         ("{}", "gives no call"),
     ]:
         file.write_text(text)

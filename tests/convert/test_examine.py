@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.convert import extract
+from orchestrator.convert import begin, extract, write
 from orchestrator.convert.extract import Target
+from orchestrator.errors import UsageError
 from orchestrator.judge.convert.examine import examine
 from orchestrator.judge.convert.subject import Asked, Problem
 
@@ -25,8 +26,15 @@ def refused(name: str, calls: list[dict[str, Any]] | None = None, init: Any = No
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("random", "it is random"),
+        ("random", "two calls on the same inputs differ: it is random"),
+        ("seeded", "from a seed that it sets itself: it is random"),
         ("by_value", "depends on the values"),
+        ("distinct", "depends on the values"),
+        ("places", "depends on the values"),
+        ("nothing", "no elements on the example"),
+        ("Averages", "writes into its own mean"),
+        ("Remembers", "depends on the calls before"),
+        ("Ages", "depends on the calls before"),
         ("masks", "float"),
         ("anything", "named arguments only"),
         ("Counts", "writes into its own calls"),
@@ -35,6 +43,39 @@ def refused(name: str, calls: list[dict[str, Any]] | None = None, init: Any = No
 )
 def test_code_that_makes_no_op_is_refused_with_what_to_do(name: str, said: str) -> None:
     assert said in refused(name)
+
+
+@pytest.mark.parametrize("name", ["drops_nothing", "Positions"])
+def test_code_that_draws_to_no_effect_or_computes_ahead_is_not_refused(name: str) -> None:
+    found, _ = examine(
+        Asked(GIVEN / "refused.py", name), [{"tensors": {"q" if name[0] == "d" else "x": X}, "others": {}}]
+    )
+    assert found.calls[0].results[0].shape == (4, 8)
+
+
+def test_an_argument_that_is_written_and_returned_is_the_ops_to_write() -> None:
+    found, _ = examine(Asked(GIVEN / "refused.py", "doubled"), None)
+    drafted = begin.draft(extract.cut(Target(GIVEN / "refused.py", "doubled")), found, "doubled")
+    assert write.op(drafted).spec.outputs["y"].in_place == "x"
+
+
+def test_an_example_that_cannot_be_made_is_refused_with_what_to_do() -> None:
+    huge = X | {"shape": (1 << 30, 1 << 30)}
+    assert "give a smaller example" in refused("random", [{"tensors": {"x": huge}, "others": {}}])
+
+
+@pytest.mark.parametrize("returned", ["None", "3"])
+def test_what_get_inputs_returns_must_be_arguments(tmp_path: Path, returned: str) -> None:
+    file = tmp_path / "code.py"
+    file.write_text(f"def f(x):\n    return x\ndef get_inputs():\n    return {returned}\n")
+    with pytest.raises(Problem, match="return the arguments of one call as a list"):
+        examine(Asked(file, "f"), None)
+
+
+def test_what_has_no_axis_has_no_size_to_vary() -> None:
+    found, _ = examine(Asked(GIVEN / "refused.py", "doubled"), [{"tensors": {"x": X | {"shape": ()}}, "others": {}}])
+    with pytest.raises(UsageError, match="none of its tensors has an axis"):
+        begin.draft(extract.cut(Target(GIVEN / "refused.py", "doubled")), found, "doubled")
 
 
 def test_what_is_written_and_not_returned_is_refused() -> None:

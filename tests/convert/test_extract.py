@@ -58,6 +58,11 @@ def test_a_name_that_is_not_there_is_said_with_the_nearest(name: str, said: str)
         extract.cut(Target(GIVEN / "attention.py", name))
 
 
+def test_a_name_that_is_no_definition_is_said_to_be_none() -> None:
+    with pytest.raises(UsageError, match="no 'scale' as a function or a class: write one with def"):
+        extract.cut(Target(GIVEN / "refused.py", "scale"))
+
+
 @pytest.mark.parametrize("text", ["model.py", "model.py:", ":f", "model.py:f.g.h", "model.py:2x"])
 def test_what_names_no_code_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="FILE.py:NAME|no name of"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +11,8 @@ import torch
 
 from orchestrator.judge.memory import bytes_of
 from orchestrator.judge.proxy import Exchange, Proxy
+
+_AGAIN = 3
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,13 @@ class Series:
     seed: int  # of further values
     once: bool  # for one series of a verdict: what need not be repeated with each dtype
     notes: list[str]  # what a check could not do; goes into the report
+    any_order: bool = False  # the file adds by atomic operations, and the op does not promise to repeat the last bits
+    _again: list[Exchange] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Say it in the report, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def fresh_inputs(self) -> dict[str, torch.Tensor]:
         """Other values of the same shapes; they come to lie at the same addresses."""
@@ -35,6 +44,17 @@ class Series:
         """Call on these inputs and compare with the reference on them."""
         got, want = self.test.run(inputs, self.case.parameters)
         return self.agree(got, want)
+
+    def again(self) -> list[Exchange]:
+        """The first call three times more, one right after the other; made once for all that ask."""
+        while len(self._again) < _AGAIN:
+            self._again.append(self.proxy.ask(self.first.inputs, self.first.parameters))
+        return self._again
+
+    def repeats(self, again: Exchange) -> bool:
+        """Whether a call on the first one's values gave the same: bit for bit, unless atomics add in any order."""
+        same = identical(again.results, self.first.results)
+        return same or (self.any_order and self.agree(again.value, self.first.value))
 
     def agree(self, got: Any, want: Any) -> bool:
         """Whether results are within the case's tolerance."""

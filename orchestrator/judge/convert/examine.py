@@ -1,7 +1,6 @@
-"""The target called on its examples, and what that shows: tensors, results, what is written to, what differs.
+"""The target called on its examples, and what that shows: tensors, results, what is written to.
 
-Each example is called three times: twice alike, since what then differs is random, and once on other values of the
-same kind, since a result of another shape then depends on the data.
+Whether it is code of which an op can be made is `unfit`'s to find out, by calling it again.
 """
 
 from __future__ import annotations
@@ -18,7 +17,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from orchestrator.judge.convert.seen import drawn, seen, tensors_of
+from orchestrator.judge.convert import unfit
+from orchestrator.judge.convert.calling import alike, called, same, state_of, untouched
+from orchestrator.judge.convert.seen import drawn, seen
 from orchestrator.judge.convert.subject import Asked, Problem, Subject, imported, said, subject
 from orchestrator.probed import Called, Examined, Seen, State
 from orchestrator.records import Parameter
@@ -67,17 +68,16 @@ def examine(asked: Asked, given: list[Mapping[str, Any]] | None) -> tuple[Examin
 def _used(target: Subject, example: Example) -> dict[str, State]:
     """The object's own tensors that the call reads: with NaN in one of the others its results are the same."""
     assert target.built is not None
-    first, _ = _run(target, example.arguments)
+    first, _ = called(target, example.arguments)
     used = {}
-    for name, (tensor, kept) in _state_of(target).items():
+    for name, (tensor, kept) in state_of(target).items():
         if name not in target.built.state:
             continue
         if tensor.is_floating_point():
             tensor.detach().fill_(torch.nan)
-        results, _ = _run(target, example.arguments)
+        results, _ = called(target, example.arguments)
         tensor.detach().copy_(kept)
-        same = tensor.is_floating_point() and all(_same(one, other) for one, other in zip(first, results, strict=True))
-        if not same:
+        if not (tensor.is_floating_point() and alike(first, results)):
             used[name] = target.built.state[name]
     return used
 
@@ -95,13 +95,21 @@ def _from_file(module: ModuleType, target: Subject) -> Example:
         raise Problem(f"get_inputs() of the file raised {said(error)}") from error
     if isinstance(values, torch.Tensor):
         values = [values]
+    if not isinstance(values, list | tuple | Mapping):
+        raise Problem(
+            f"get_inputs() of the file returns {type(values).__name__}: return the arguments of one call as a list, or "
+            f"by name as a mapping"
+        )
     positional, named = ([], dict(values)) if isinstance(values, Mapping) else (list(values), {})
     return _bound(target, positional, named)
 
 
 def _made(given: Mapping[str, Any], target: Subject) -> Example:
     generator = torch.Generator().manual_seed(0)
-    tensors = {name: drawn(Seen(**fact), generator) for name, fact in given["tensors"].items()}
+    try:
+        tensors = {name: drawn(Seen(**fact), generator) for name, fact in given["tensors"].items()}
+    except (RuntimeError, MemoryError) as error:
+        raise Problem(f"the example's tensors cannot be made here: {said(error)}; give a smaller example") from error
     return _bound(target, [], {**tensors, **given["others"]})
 
 
@@ -131,19 +139,19 @@ def _on_the_cpu(value: Any) -> Any:
 
 
 def _call(target: Subject, example: Example) -> Called:
-    """One example, three times. Raises Problem."""
-    before = _tensors(example.arguments)
+    """One example. Raises Problem."""
+    before, pristine = _tensors(example.arguments), untouched(target)
     with _counted() as products:
-        first, arguments = _run(target, example.arguments)
+        first, arguments = called(target, example.arguments)
     if len(products) > _MOST_PRODUCTS:
         raise Problem(
             f"a call makes {len(products)} matrix products and convolutions at different places in the code; no single "
             f"kernel should hold so many: name a part of it"
         )
-    changed = tuple(name for name, tensor in before.items() if not _same(tensor, arguments[name]))
-    again, _ = _run(target, example.arguments)
-    _refuse_randomness(first, again)
-    _refuse_data_dependence(target, example, first)
+    if not any(one.numel() for one in first):
+        raise Problem("its results have no elements on the example: give one that comes to something")
+    changed = tuple(name for name, tensor in before.items() if not same(tensor, arguments[name]))
+    unfit.refuse(target, pristine, example.arguments, first)
     others: dict[str, Parameter | None] = {
         name: value for name, value in example.arguments.items() if not isinstance(value, torch.Tensor)
     }
@@ -155,67 +163,6 @@ def _call(target: Subject, example: Example) -> Called:
         )
     facts = {name: seen(tensor) for name, tensor in before.items()}
     return Called(facts, others, tuple(seen(one) for one in first), len(products), returned)
-
-
-def _run(target: Subject, arguments: Mapping[str, Any]) -> tuple[tuple[torch.Tensor, ...], dict[str, Any]]:
-    """The tensors of one call's result, and the arguments as the call left them. Raises Problem."""
-    passed = {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in arguments.items()}
-    state = _state_of(target)
-    try:
-        with torch.no_grad():
-            result = target.call(**passed)
-    except BaseException as error:  # noqa: BLE001 - the person's code
-        raise Problem(f"the call on the example raised {said(error)}") from error
-    if written := [name for name, (tensor, kept) in state.items() if not _same(kept, tensor)]:
-        raise Problem(
-            f"a call writes into its own {', '.join(written)}: a kernel keeps nothing between calls; pass it as an "
-            f"argument and return the new one, or convert the part that only computes"
-        )
-    found = tensors_of(result)
-    if found is None:
-        raise Problem(f"it returns {type(result).__name__}; a kernel returns a tensor, or a tuple of tensors")
-    if wrong := [str(one.dtype) for one in found if one.dtype is torch.bool or one.is_complex() or one.is_sparse]:
-        raise Problem(f"it returns a tensor of {wrong[0]}; results can be floats and int8, int32 or int64")
-    return found, passed
-
-
-def _state_of(target: Subject) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    owner = target.owner
-    if isinstance(owner, torch.nn.Module):
-        named = dict([*owner.named_parameters(), *owner.named_buffers()])
-    else:
-        named = (
-            {name: value for name, value in vars(owner).items() if isinstance(value, torch.Tensor)}
-            if hasattr(owner, "__dict__")
-            else {}
-        )
-    return {name: (tensor, tensor.detach().clone()) for name, tensor in named.items()}
-
-
-def _refuse_randomness(one: tuple[torch.Tensor, ...], other: tuple[torch.Tensor, ...]) -> None:
-    if len(one) != len(other) or not all(_same(a, b) for a, b in zip(one, other, strict=True)):
-        raise Problem(
-            "two calls on the same inputs differ: it is random (a dropout that is told training=True, say), and an "
-            "element that is random cannot be compared; take the randomness out, or pass what was drawn as an argument"
-        )
-
-
-def _refuse_data_dependence(target: Subject, example: Example, first: tuple[torch.Tensor, ...]) -> None:
-    generator = torch.Generator().manual_seed(7)
-    other = {n: drawn(seen(v), generator) if isinstance(v, torch.Tensor) else v for n, v in example.arguments.items()}
-    try:
-        results, _ = _run(target, other)
-    except Problem:
-        return  # values of which nothing is known but their range need not be ones that it takes
-    if [one.shape for one in first] != [one.shape for one in results]:
-        raise Problem(
-            f"the shape of its result depends on the values ({tuple(first[0].shape)}, then {tuple(results[0].shape)}): "
-            f"a kernel's results have shapes that follow from its inputs' shapes; return a mask or padded results"
-        )
-
-
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and bool(((one == other) | (one != one) & (other != other)).all())
 
 
 def _tensors(arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:

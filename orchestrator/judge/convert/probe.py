@@ -36,6 +36,8 @@ class Probe:
             return {"examined": to_json(self._examine(**asked), indent=None)}
         if kind == "trials":
             return {"outcomes": trials.run(**asked)}
+        if kind == "counted":
+            return {"counts": trials.counts(**asked)}
         if kind == "composed":
             return composing.composed(**asked)
         assert self._kept is not None

@@ -16,13 +16,28 @@ import torch
 
 from orchestrator.judge import testfile
 from orchestrator.judge.convert.examine import Kept
+from orchestrator.judge.convert.flops import counted
 from orchestrator.judge.convert.seen import seen, tensors_of
 from orchestrator.judge.convert.subject import changed, constructed, said
-from orchestrator.probed import Outcome, Trial
+from orchestrator.probed import Counted, Outcome, Trial
 from orchestrator.records import from_json, to_json
 
 _SEED = 11
 _REL = 1e-5  # of a result, which its tolerance in float32 allows at least
+
+
+def counts(folder: str, module: str, function: str, reference: str, trials: list[str]) -> list[str]:
+    """How many floating-point operations the reference makes in each trial."""
+    kernel = ModuleType(module)
+    setattr(kernel, function, None)
+    with testfile.loaded(Path(folder), kernel) as test:
+        return [to_json(_count(test, getattr(test, reference), from_json(Trial, one)), indent=None) for one in trials]
+
+
+def _count(test: ModuleType, reference: Any, trial: Trial) -> Counted:
+    case = _case(test, trial)
+    inputs = test.make_inputs(case, "cpu", trial.seed)
+    return counted(lambda: reference(**inputs, **case.parameters))
 
 
 def run(folder: str, module: str, function: str, reference: str, trials: list[str]) -> list[str]:
@@ -34,7 +49,7 @@ def run(folder: str, module: str, function: str, reference: str, trials: list[st
 
 
 def _outcome(test: ModuleType, reference: Any, trial: Trial) -> Outcome:
-    case = test.Case(trial.dims, trial.dtype, trial.scale, {**test.PARAMETERS, **trial.parameters}, False, trial.values)
+    case = _case(test, trial)
     try:
         inputs = test.make_inputs(case, "cpu", trial.seed)
         begun = time.perf_counter()
@@ -49,6 +64,8 @@ def _outcome(test: ModuleType, reference: Any, trial: Trial) -> Outcome:
     assert want is not None and exact is not None and moved is not None
     if [one.shape for one in want] != [one.shape for one in exact]:
         return Outcome("the shape of its result is another in float64")
+    if [one.shape for one in exact] != [one.shape for one in moved]:
+        return Outcome("the shape of its result depends on the values")
     floats = [(w, e, m) for w, e, m in zip(want, exact, moved, strict=True) if w.is_floating_point()]
     figures = [_figures(*one, trial.dtype) for one in floats]
     return Outcome(
@@ -58,6 +75,11 @@ def _outcome(test: ModuleType, reference: Any, trial: Trial) -> Outcome:
         precision=max((one for _, one in figures), default=1.0),
         seconds=seconds,
     )
+
+
+def _case(test: ModuleType, trial: Trial) -> Any:
+    parameters = {**test.PARAMETERS, **trial.parameters}
+    return test.Case(trial.dims, trial.dtype, trial.scale, parameters, False, trial.values)
 
 
 def _nudged(inputs: Mapping[str, torch.Tensor], dtype: str) -> dict[str, torch.Tensor]:

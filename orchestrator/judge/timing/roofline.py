@@ -20,7 +20,7 @@ from orchestrator.judge.timing.statistics import median
 _SIZES = tuple(1 << power for power in range(14, 31))  # bytes moved: read and written
 _REPLAYS = 15
 _MATMUL = 8192
-_COMPUTE_BOUND = 20  # flops a byte, from which on multiplying may be what takes the time
+COMPUTE_BOUND = 20  # flops a byte, from which on multiplying may be what takes the time
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Roofline:
     def ideal_us(self, nbytes: int, flops: int, dtype: str) -> float:
         """The least time for so many bytes and floating-point operations."""
         moving = self.copies.us(nbytes)
-        if flops < _COMPUTE_BOUND * nbytes:
+        if flops < COMPUTE_BOUND * nbytes:
             return moving
         return max(moving, flops / self._matmul(dtype) / 1e6)
 

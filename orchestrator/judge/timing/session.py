@@ -273,6 +273,7 @@ class _Measurement:
             twin=tuple(twin.latencies_us) if twin else (),
             twin_of=self.seats.twin_of if twin else "",
             absent=dict(self.seats.absent),
+            moving_us=None if self.job.flops_at_least else self.roofline.copies.us(nbytes),
         )
 
     def _timing(self, name: str, series: Series, ours: Sequence[Series]) -> Timing:
