@@ -270,7 +270,7 @@ def _comparable(table: str, row: ledger.Row, called: dict[str, str]) -> dict[str
 
 
 def _nameless(text: str) -> str:
-    return re.sub(r"-\d{8}-\d{6}-[0-9a-f]{6}", "", text)
+    return re.sub(r"-\d{8}-\d{6}-[0-9a-f]{7}", "", text)
 
 
 def _git(repository: Path, *arguments: str) -> str:

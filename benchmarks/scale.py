@@ -9,8 +9,8 @@ Prints PASS when
 
 * the largest number of ops is carried out at 95 % of the ideal throughput: the same waits, given in the same order to
   as many slots, and nothing between them;
-* the driver's memory is flat in the number of finished ops: under 4 KiB an op over the second half, of which an outcome
-  is the half;
+* the driver's memory is flat in the number of finished ops: its RSS grows by less than 4 KiB an op over the second
+  half, of which an outcome is 600 bytes, and a page once touched is seldom given back;
 * an attempt costs less than 50 ms beyond its waits, as its op sees it, the others' costs included;
 * a batch of 10,000 ops, all but sixteen of them over, is gone on with in less than 2 s, until another begins.
 
@@ -159,10 +159,10 @@ class Slow(ScriptedJudge):
     def __init__(self, compression: float, log: Path) -> None:
         super().__init__({key(GOOD): Script(Status.PASSED), key(WRONG): Script(Status.WRONG_VALUES)}, log)
         self._compression = compression
+        self._versions = {name: version(name) for name in ("torch", "triton")}  # so that the guide to them is kept
 
     async def start(self) -> Judging:
-        versions = {name: version(name) for name in ("torch", "triton")}  # so that the guide to them is kept
-        return replace(await super().start(), versions=versions)
+        return replace(await super().start(), versions=self._versions)
 
     async def judge(self, job: Job) -> Report:
         await asyncio.sleep(JUDGED_S / self._compression)

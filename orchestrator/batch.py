@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import accounts, opcheck, outcome, plan, tracing, tracking
+from orchestrator import accounts, heap, opcheck, outcome, plan, tracing, tracking
 from orchestrator.agents import Agent
 from orchestrator.agents.choose import choose
 from orchestrator.agents.given import Nobody
@@ -127,6 +127,7 @@ async def carry_out(todo: Plan, means: Means, concurrency: int, likely: Iterable
 
     `likely` is what it is estimated to cost, in sentences, which are said and logged.
     """
+    heap.give_back_large_blocks()
     plan.keep(todo, means.workspaces)
     with plan.held(todo, means.workspaces):
         journal = Journal(todo.folder(means.workspaces) / plan.LOG, batch=todo.id)

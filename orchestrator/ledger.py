@@ -120,14 +120,14 @@ class Ledger:
             return [dict(zip(columns, values, strict=True)) for values in found]
 
     def newest(self) -> dict[str, Newest]:
-        """The newest run of each op."""
+        """The newest run of each op; of two that began at once, the one whose id is the later."""
         query = """
-            SELECT op, max(started), iif(error = '', coalesce(decision, ''), '')
-            FROM runs LEFT JOIN decisions USING (run) GROUP BY op
+            SELECT op, started, iif(error = '', coalesce(decision, ''), '')
+            FROM runs LEFT JOIN decisions USING (run) ORDER BY op, started, run
         """
         with _sqlite_errors(self.path):
-            found = self._base.execute(query).fetchall()
-        return {op: Newest(datetime.fromisoformat(started), decision) for op, started, decision in found}
+            last = {op: about for op, *about in self._base.execute(query)}
+        return {op: Newest(datetime.fromisoformat(started), decision) for op, (started, decision) in last.items()}
 
     @contextmanager
     def whole(self) -> Iterator[None]:

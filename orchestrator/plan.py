@@ -7,7 +7,6 @@ and never changes: with it a batch that was killed is taken up. Runs nothing.
 from __future__ import annotations
 
 import difflib
-import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -91,9 +90,8 @@ def read(file: Path, known: Known, take: Take = itself) -> tuple[Wanted, ...]:
 
 def new(wanted: Sequence[Wanted]) -> Plan:
     """A plan that begins now. Its run ids are fixed from here on, so that no kill can leave a run without a name."""
-    now = datetime.now(UTC)
-    name = f"batch-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-    return Plan(name, now.isoformat(timespec="seconds"), tuple(Planned(one, new_id(one.op)) for one in wanted))
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return Plan(new_id("batch"), now, tuple(Planned(one, new_id(one.op)) for one in wanted))
 
 
 def keep(plan: Plan, workspaces: Path) -> None:

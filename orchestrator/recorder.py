@@ -391,9 +391,13 @@ class Recorder:
         write_whole(self.folder / name, text)
 
 
-def new_id(op: str) -> str:
-    """The id of a run that begins now."""
-    return f"{op}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+def new_id(name: str) -> str:
+    """The id of what begins now: an op's run, a batch. Ids of one name are in the order in which they were made.
+
+    The last word is the part of the second that has gone by, and a byte by which two made at once differ.
+    """
+    now = datetime.now(UTC)
+    return f"{name}-{now:%Y%m%d-%H%M%S}-{now.microsecond:05x}{secrets.token_hex(1)}"
 
 
 def _branch(space: Workspace, run_id: str, op: Op) -> RunBranch:
@@ -411,7 +415,7 @@ def _started(folder: Path) -> str:
     """When the run began: now, or as its record says."""
     if (record := folder / RUN).is_file():
         return from_json(Run, record.read_bytes()).started
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from markdown_it.token import Token
 
 _PYTHON = {"", "python", "py", "python3"}
 _FILE = r"(?:[\w.\-]+[/\\])*[\w.\-]*\.(?:py|pyi|pth|md|txt|ya?ml|toml|cfg|ini|json|sh|so|gitattributes|gitignore)"
+_MARKDOWN = MarkdownIt()  # one for all replies: it keeps nothing of what it parses
 _ALONE = re.compile(rf"^(?:#+\s*)?(?:file(?:name)?\s*:\s*)?[`*\"'_]*({_FILE})[`*\"'_]*\s*:?[`*]*$", re.IGNORECASE)
 
 
@@ -44,7 +45,7 @@ def wrapped(said: str, code: str, kernel: str) -> str:
 def words(text: str) -> str:
     """What a reply says beside its fenced blocks: of a repair, the cause that the model names."""
     lines = text.splitlines()
-    for token in MarkdownIt().parse(text):
+    for token in _MARKDOWN.parse(text):
         if token.type == "fence" and token.map:
             lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
@@ -61,7 +62,7 @@ def blocks(text: str) -> list[tuple[str, str, str]]:
     """(language, name or "", code) of each fenced block, in order."""
     found = []
     above: Token | None = None
-    for token in MarkdownIt().parse(text):
+    for token in _MARKDOWN.parse(text):
         if token.type == "fence":
             language, _, rest = token.info.strip().partition(" ")
             found.append((language.lower(), _name(language, rest, token.content, above), token.content))

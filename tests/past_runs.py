@@ -5,7 +5,6 @@ Verdicts and figures are invented here. What a model or a candidate could write 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from orchestrator.attempt import Judged
 from orchestrator.decide import Thresholds, decide
 from orchestrator.measured import COMPILED, REFERENCE, Measured, ShapeTimings
 from orchestrator.ops import Op
-from orchestrator.recorder import Recorder, new_id
+from orchestrator.recorder import Recorder
 from orchestrator.records import (
     CaseResult,
     Finding,
@@ -39,8 +38,6 @@ HOSTILE = "</pre></script><script>document.title = 'taken'</script><img src=x on
 H200 = Judging("NVIDIA H200", False, {"python": "3.12.3", "torch": "2.11.0", "triton": "3.6.0"}, ())
 _ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2}
 _COPY_GBPS, _LAUNCH_US = 4100.0, 2.0
-
-_NUMBERS = itertools.count()
 
 
 def cases(*, odd_fails: bool) -> tuple[CaseResult, ...]:
@@ -140,7 +137,6 @@ def run(
     run_id: str | None = None,
 ) -> Run:
     """A run in which these replies got these verdicts, one a round; measured where `found` is given, and decided."""
-    run_id = run_id or _in_order(new_id(op.name))
     recorder = Recorder.open(op, "anthropic", config.load(), workspaces, H200, Silent(), run_id)
     for number, (said, one) in enumerate(judged, 1):
         folder = recorder.asked(Prompt("system", (Turn("user", "write it"),)), "correct", number)
@@ -162,15 +158,8 @@ def run(
 def night(workspaces: Path, *ops: str) -> plan.Plan:
     """A batch of these ops, planned and kept."""
     made = plan.new(tuple(plan.Wanted(op) for op in ops))
-    runs = tuple(replace(one, run=_in_order(one.run)) for one in made.ops)
-    made = replace(made, id=_in_order(made.id), ops=runs)
     plan.keep(made, workspaces)
     return made
-
-
-def _in_order(made: str) -> str:
-    """An id whose random end is a number that grows: of two that begin in one second the second is the newer."""
-    return f"{made[:-6]}{next(_NUMBERS):06x}"
 
 
 def repaired(op: Op) -> list[tuple[str, Judged]]:

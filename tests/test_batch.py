@@ -238,6 +238,15 @@ def test_all_ops_and_a_file_with_settings(tmp_path: Path) -> None:
     assert plan.read(tmp_path / "ops.yaml", lambda: KNOWN) == wanted
 
 
+def test_the_newest_batch_is_the_one_begun_last_also_within_a_second(tmp_path: Path) -> None:
+    begun = [plan.new([plan.Wanted("rmsnorm")]) for _ in range(12)]
+    for todo in begun:
+        plan.keep(todo, tmp_path)
+    assert plan.newest(tmp_path) == begun[-1]
+    runs = [todo.ops[0].run for todo in begun]
+    assert runs == sorted(runs) and [todo.id for todo in begun] == sorted(todo.id for todo in begun)
+
+
 def _hold(todo: plan.Plan, workspaces: Path, ready: Any, done: Any) -> None:
     with plan.held(todo, workspaces):
         ready.set()

@@ -197,6 +197,7 @@ def test_without_a_guide_nothing_is_said_of_the_language(rmsnorm: Op) -> None:
 def test_it_is_made_once_and_again_for_another_version(tmp_path: Path) -> None:
     folder = tmp_path / "docs" / ".triton_docs"
     assert cache.ready(TRITON, folder) is not None
+    assert cache.ready(TRITON, folder) is cache.ready(TRITON, folder), "one for many runs"
     page = folder / cache.GUIDE
     page.write_text(page.read_text() + "\n## tl.marked\n\n```python\ntl.marked()\n```\n")
     kept = cache.ready(TRITON, folder)

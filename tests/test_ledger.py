@@ -134,6 +134,17 @@ def test_an_empty_file_is_brought_up_to_date_and_a_newer_one_refused(tmp_path: P
         ledger.rebuild(tmp_path)
 
 
+@pytest.mark.parametrize("entered", ["ab", "ba"])
+def test_of_two_runs_that_began_at_once_the_newest_is_the_one_of_the_later_id(entered: str, tmp_path: Path) -> None:
+    index, began = Ledger(tmp_path), "2026-01-01T00:00:00+00:00"
+    for run in entered:
+        about = {"op": "rmsnorm", "branch": "", "baseline": "", "started": began, "agent": "", "error": ""}
+        index.put("runs", {"run": run, **about, "seconds": 1.0})
+        index.put("decisions", {"run": run, "decision": f"of {run}", "reason": ""})
+    assert index.newest()["rmsnorm"].decision == "of b"
+    index.close()
+
+
 def test_several_writes_are_whole_or_not_at_all(tmp_path: Path) -> None:
     index = Ledger(tmp_path)
     with pytest.raises(KeyboardInterrupt), index.whole():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.audit import values
@@ -100,6 +100,18 @@ def flow(kernel: Function, source: Source, pointer_dtypes: Mapping[str, str]) ->
         walker.names[name] = Value(base="" if fixed else name, runtime=not fixed, dtype="")
     walker.block(kernel.node.body)
     return found
+
+
+class _Replacing(ast.NodeTransformer):
+    """An expression with each name as `by` has it. One class for all: a class made at each call is garbage that only
+    the collector finds, and kilobytes of it.
+    """
+
+    def __init__(self, by: Callable[[ast.Name], ast.expr]) -> None:
+        self._by = by
+
+    def visit_Name(self, name: ast.Name) -> ast.expr:
+        return self._by(name)
 
 
 class _Walker:
@@ -226,12 +238,8 @@ class _Walker:
             left -= 1 if named is None else sum(1 for _ in ast.walk(named))
             if left < 0:
                 return None
-
-        class Expand(ast.NodeTransformer):
-            def visit_Name(self, name: ast.Name) -> ast.expr:
-                return copy.deepcopy(meaning[name.id]) if name.id in meaning else name
-
-        whole: ast.expr = Expand().visit(copy.deepcopy(node))
+        meant = _Replacing(lambda name: copy.deepcopy(meaning[name.id]) if name.id in meaning else name)
+        whole: ast.expr = meant.visit(copy.deepcopy(node))
         return whole
 
     # --- expressions
@@ -609,12 +617,8 @@ class _Walker:
         whole = self.expanded(pointer)
         if whole is None:
             return f"#{id(pointer)}"
-
-        class Blank(ast.NodeTransformer):
-            def visit_Name(self, name: ast.Name) -> ast.expr:
-                return ast.Name("_", name.ctx) if name.id == base else name
-
-        return ast.unparse(Blank().visit(whole))
+        blank = _Replacing(lambda name: ast.Name("_", name.ctx) if name.id == base else name)
+        return ast.unparse(blank.visit(whole))
 
     def helper(self, helper: Function, call: ast.Call) -> list[Value]:
         """The values that a helper returns, its body walked with these arguments; it makes no findings here."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -159,9 +157,10 @@ async def _reviewed(
     asked: _Asked, found: Evidence, result: Audit, agent: Agent, executor: Executor, workspaces: Path
 ) -> Evidence:
     from orchestrator.audit.review import review
+    from orchestrator.recorder import new_id
 
     stem = Path(asked.file.name).stem
-    folder = workspaces / "audits" / f"{stem}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+    folder = workspaces / "audits" / new_id(stem)
     compiled = found.judged.report.compiled if found.judged is not None else ()
     answer = await review(
         *(asked.file.data, result.findings, asked.op, result.triton, agent, folder),

@@ -48,9 +48,16 @@ def make(folder: Path, site: str | None) -> tuple[Guide, list[str]]:
 def kept(folder: Path) -> Guide | None:
     """The guide that lies in the folder, or None."""
     try:
-        return from_markdown((folder / GUIDE).read_text(encoding="utf-8"))
+        found = (folder / GUIDE).stat()
+        return _read(folder / GUIDE, (found.st_ino, found.st_size, found.st_mtime_ns))
     except (OSError, UnicodeDecodeError):
         return None
+
+
+@functools.lru_cache(maxsize=2)  # the runs of a batch have one, not one each: thousands of objects
+def _read(page: Path, as_of: tuple[int, int, int]) -> Guide | None:
+    """The guide on a page; one of another inode, size or time is another page."""
+    return from_markdown(page.read_text(encoding="utf-8"))
 
 
 def ready(version: str, folder: Path) -> Guide | None:

@@ -5,6 +5,7 @@ A tone is a colour of the stylesheet. It never stands alone: the word is always 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -80,5 +81,5 @@ def cost(usages: Iterable[Usage]) -> str:
 
 
 def day(started: str) -> str:
-    """A moment, ISO 8601 in UTC, as a person reads it."""
-    return started.replace("T", " ").replace("+00:00", " UTC")
+    """A moment, ISO 8601 in UTC, as a person reads it: to the second."""
+    return re.sub(r"(\.\d+)?\+00:00", " UTC", started.replace("T", " "))

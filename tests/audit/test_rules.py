@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import time
 from pathlib import Path
@@ -136,6 +137,17 @@ def wide_expressions(count: int) -> str:
     line = f"tl.join({', '.join(f'a{number}' for number in range(60))})"
     names = "".join(f"    a{number} = tl.join({', '.join(['N'] * 150)})\n" for number in range(60))
     return f"{HEAD}def k(x, N):\n{names}{f'    b = {line}{chr(10)}' * count}    a0 = b\n{STORE}"
+
+
+def test_an_audit_makes_no_classes() -> None:
+    """They are garbage that only the collector finds, and a batch audits thousands of kernels."""
+    before = len(ast.NodeTransformer.__subclasses__())
+    gc.disable()
+    try:
+        assert audit_bytes(wide_expressions(2).encode(), "k.py").kernels
+        assert len(ast.NodeTransformer.__subclasses__()) == before
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("text", [nested_loops(17), helpers_of_helpers(60), wide_expressions(300)])

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import config
 from orchestrator.errors import UsageError
 from orchestrator.ops import Op
+from orchestrator.recorder import Recorder
 from orchestrator.records import AuditFinding, Part, Severity, Status
 from orchestrator.report import changes, curves, gather, op_page, run_page, site
 from orchestrator.report.figures import Axis, Figure, Kind, Point, Series
 from orchestrator.report.gather import Gathered
 from orchestrator.report.heat import Field, heat
 from orchestrator.report.overview import overview
+from orchestrator.watch import Silent
 from orchestrator.workspace import Workspace
 from tests import past_runs
 from tests.measurements import measured, shape
@@ -163,6 +166,14 @@ def test_the_runs_that_get_a_page_are_chosen(history: History, tmp_path: Path) -
     for choice in (gather.everything, gather.last, gather.night):
         with pytest.raises(UsageError, match="--workspaces|--last"):
             gather.gather(tmp_path / "nowhere", choice, load)
+
+
+def test_the_newest_run_is_the_one_begun_last_whatever_its_op_is_called(rmsnorm: Op, tmp_path: Path) -> None:
+    opened = [
+        Recorder.open(op, "anthropic", config.load(), tmp_path, past_runs.H200, Silent()).run
+        for op in (rmsnorm, load("softmax"), rmsnorm)
+    ]
+    assert gather.gather(tmp_path, gather.last, load).chosen == {opened[-1].id}, "in one second too"
 
 
 def test_a_run_that_cannot_be_read_is_named_and_the_others_are_told(rmsnorm: Op, tmp_path: Path) -> None:
