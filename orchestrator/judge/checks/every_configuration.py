@@ -2,17 +2,23 @@
 
 Only in the interpreter, where no clock means anything and the first configuration is run; on a GPU the autotuner
 itself runs them all, and the one that wins there is compared.
-Catches: a configuration whose block is too small for the row, which another machine's clock may choose.
-Cannot catch: a configuration that pruning takes away here.
+Catches: a configuration whose block is too small for the row, which another machine's clock may choose; asked at the
+case's size and at a large one, where every block is too small.
+Cannot catch: a configuration that pruning takes away here, and at the large size one for which the time is up.
 """
 
 from __future__ import annotations
+
+import itertools
+import time
 
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.series import Series
 from orchestrator.records import Status
 
 _MOST = 32  # configurations that are tried
+_ELEMENTS = 1 << 18  # of the large call
+_SECONDS = 5.0  # for all of them
 
 
 def every_configuration(series: Series) -> None:
@@ -21,9 +27,15 @@ def every_configuration(series: Series) -> None:
         return
     count = min(series.proxy.configurations(), _MOST)
     try:
-        for index in range(1, count):
+        usual = [series.first, *([series.largest(_ELEMENTS)] if count > 1 else [])]
+        end = time.monotonic() + _SECONDS
+        for call, index in itertools.product(usual, range(1, count)):
+            if call is not series.first and time.monotonic() > end:
+                series.notes.append(f"autotune configurations from {index} on were not tried at the large size")
+                break
             series.proxy.choose_configuration(index)
-            if not series.right(series.first.inputs):
+            again = series.proxy.ask(call.inputs, call.parameters)
+            if not series.agree(again.value, call.value):
                 message = f"wrong with autotune configuration {index} of {count}, counted from 0 after pruning"
                 raise CandidateFailed(Status.WRONG_VALUES, message)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -25,6 +26,13 @@ class Series:
     seed: int  # of further values
     once: bool  # for one series of a verdict: what need not be repeated with each dtype
     notes: list[str]  # what a check could not do; goes into the report
+
+    def largest(self, elements: int) -> Exchange:
+        """A call of the same dtype with as many elements as that at most, where a row needs more than one block."""
+        every = [*self.test.cases(True), *self.test.holdouts(self.seed, True)]
+        fit = [one for one in every if one.dtype == self.case.dtype and math.prod(one.dims.values()) <= elements]
+        case = max([self.case, *fit], key=lambda one: math.prod(one.dims.values()))
+        return self.proxy.ask(self.test.make_inputs(case, self.device, self.seed), case.parameters)
 
     def fresh_inputs(self) -> dict[str, torch.Tensor]:
         """Other values of the same shapes; they come to lie at the same addresses."""
