@@ -109,7 +109,7 @@ def _launcher(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, fun
 
 def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     owner = str(ref.key)
-    fields = inf.fields(owner)
+    fields = [] if inf.method(owner, "__init__") else inf.fields(owner)
     for name, value in [*zip(fields, arguments.positional, strict=False), *arguments.keywords]:
         inf.set_attribute(owner, name, value)
     for name in fields:
@@ -123,8 +123,9 @@ def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functi
 
 
 def _instance(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
-    """Calling an nn.Module runs its forward."""
-    method = inf.method(str(ref.key), "forward")
+    """Calling an nn.Module runs its forward, another instance its `__call__`."""
+    module = "torch.nn.Module" in inf.classes[str(ref.key)].bases
+    method = inf.method(str(ref.key), "forward" if module else "__call__")
     if method is None:
         return TENSOR_VALUE
     inf.bind_self(method, str(ref.key))

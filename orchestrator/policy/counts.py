@@ -50,7 +50,7 @@ def _expressions(check: Check, function: ast.FunctionDef, node: ast.AST, guarded
         current = pending.pop()
         name = _counting(current)
         grows = name and name not in guarded and _kept(check, function, name)
-        if grows or _advances(check, function, current):
+        if grows or _advances(check, function, current) or _steps(check, function, current):
             yield _finding(check, current, name or ast.unparse(current))
         pending += [child for child in ast.iter_child_nodes(current) if not isinstance(child, ast.stmt)]
 
@@ -87,6 +87,16 @@ def _kept(check: Check, function: Callable_, name: str) -> bool:
         return value is not None and bool(value.of("box"))
     made = ast.List | ast.Dict | ast.Call
     return any(arg.arg == name and isinstance(default, made) for arg, default in check.inference.defaults(function))
+
+
+def _steps(check: Check, function: ast.FunctionDef, node: ast.AST) -> bool:
+    """`self.calls += 1` in a method that is not the one that makes `self`."""
+    match node:
+        case ast.AugAssign(target=ast.Attribute(value=ast.Name() as owner)):
+            making = function.name in ("__init__", "__post_init__")
+            own = [arg.arg for arg in function.args.args[:1]] == [owner.id]
+            return own and not making and bool(check.value(owner).of("inst"))
+    return False
 
 
 def _advances(check: Check, function: Callable_, node: ast.AST) -> bool:

@@ -171,6 +171,7 @@ BASES = words(
     """torch.autograd.Function torch.autograd.function.Function torch.nn.Module typing.NamedTuple enum.Enum
     enum.IntEnum enum.StrEnum enum.Flag enum.IntFlag"""
 )
+PLAIN_BASES = words("object typing.Protocol typing.Generic")
 AUTOGRAD = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 
 # --- attributes and methods

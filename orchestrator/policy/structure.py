@@ -248,7 +248,7 @@ def _top_level(
 def function(check: Check, node: ast.FunctionDef, place: Place) -> Iterator[Remark]:
     """A def: its decorators, and its name when it is magic."""
     if node.name.startswith("__") and not _allowed_magic(check, node.name, place.parent):
-        advice = "write plain functions; of the magic methods only __init__ of an nn.Module is allowed"
+        advice = "write plain methods; of the magic ones only __init__ and, but for an nn.Module, __call__ are allowed"
         yield check.forbidden(node, f"the magic method {node.name}", advice)
     info = check.inference.functions[node]
     for decorator, dotted in zip(node.decorator_list, info.decorators, strict=True):
@@ -264,18 +264,18 @@ def _allowed_magic(check: Check, name: str, parent: ast.AST) -> bool:
     info = check.inference.classes[parent.name]
     if "torch.nn.Module" in info.bases:
         return name == "__init__"
-    return "dataclasses.dataclass" in info.decorators and name == "__post_init__"
+    if "dataclasses.dataclass" in info.decorators:
+        return name in ("__post_init__", "__call__")
+    return name in ("__init__", "__call__") and set(info.bases) <= names.PLAIN_BASES
 
 
 def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:
     """A class: its bases, and where it stands."""
     info = check.inference.classes[node.name]
     for base, dotted in zip(node.bases, info.bases, strict=True):
-        if dotted not in names.BASES:
+        if dotted not in names.BASES | names.PLAIN_BASES:
             advice = "derive from torch.autograd.Function or torch.nn.Module, or write functions"
             yield check.forbidden(base, f"the base class {dotted or 'that is no plain name'}", advice)
-    if not node.bases and "dataclasses.dataclass" not in info.decorators:
-        yield check.forbidden(node, "a class without an allowed base", "use a function, constants, or a dataclass")
     if set(info.decorators) - {"dataclasses.dataclass", "enum.unique"}:
         yield check.forbidden(node, "a class decorator that is not on the list", "use @dataclass or none")
     if node.keywords:

@@ -1,4 +1,4 @@
-# status: FORBIDDEN | __call__ on a dataclass
+# honest: __call__ of a dataclass launches
 import torch
 import triton
 import triton.language as tl
