@@ -275,13 +275,18 @@ def _namedtuple(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
     return refer("factory", node)
 
 
+def _namespace(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    return contain(inf, node, arguments).join(refer("record", node))
+
+
 def _record(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     """An instance of a collections.namedtuple; which field is which is not followed."""
-    return contain(inf, node, arguments).join(refer("record", node))
+    return _namespace(inf, arguments, node)
 
 
 _SPECIAL: dict[str, Callable[[Inference, Arguments, ast.AST], Value]] = {
     "collections.namedtuple": _namedtuple,
+    "types.SimpleNamespace": _namespace,
     "functools.partial": _make_partial,
     "functools.reduce": _reduce,
     "typing.cast": _second,

@@ -8,6 +8,7 @@ import gc
 import itertools
 import weakref
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -204,6 +205,7 @@ def test_what_a_file_keeps_is_told_by_its_content(monkeypatch: pytest.MonkeyPatc
         (lambda calls=[]: calls, lambda held: held().append(1)),  # noqa: B006
         (_Settings, lambda held: setattr(held, "count", held.count + 1)),
         (_Settings(), lambda held: setattr(held, "count", 5)),
+        (SimpleNamespace(count=[]), lambda held: held.count.append(1)),
         (torch.zeros(3), lambda held: held.add_(1)),
         (cached, lambda held: held().add_(1)),
         *[(held, next) for held in _iterators()],

@@ -16,7 +16,7 @@ import warnings
 import zlib
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from types import CellType, FunctionType, GeneratorType
+from types import CellType, FunctionType, GeneratorType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -97,6 +97,8 @@ class _Print:
             return gc.get_referents(item)
         if kind.__name__ in _LRU and kind.__module__ == "functools":
             return gc.get_referents(item)
+        if kind is SimpleNamespace:
+            return list(vars(item).values())
         if kind is GeneratorType:
             return _generator(item)
         if kind in _ITERATORS:
