@@ -205,6 +205,7 @@ def test_what_a_file_keeps_is_told_by_its_content(monkeypatch: pytest.MonkeyPatc
         (lambda calls=[]: calls, lambda held: held().append(1)),  # noqa: B006
         (_Settings, lambda held: setattr(held, "count", held.count + 1)),
         (_Settings(), lambda held: setattr(held, "count", 5)),
+        (dict.fromkeys(range(50_000)), lambda held: held.popitem()),
         (SimpleNamespace(count=[]), lambda held: held.count.append(1)),
         (torch.zeros(3), lambda held: held.add_(1)),
         (cached, lambda held: held().add_(1)),

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 _MOST_GLOBALS = 256
-_MOST_VALUES = 2000  # of one global
+_MOST_VALUES = 20_000  # of one global
 _MOST_BYTES = 16 << 20  # of one tensor
 _NAME = 80  # characters
 _PLAIN = (
@@ -87,6 +87,8 @@ class _Print:
         if kind is torch.Tensor or kind is torch.nn.Parameter:
             self._feed(_bytes(item))
             return ()
+        if kind in _LISTS or kind in _DICTS:
+            self._feed(str(len(item)).encode())  # of one that is longer than the bound too
         if kind in _LISTS:
             return list(item)  # exactly these types: no method of the candidate's runs
         if kind in _DICTS:
