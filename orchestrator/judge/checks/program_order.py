@@ -23,8 +23,8 @@ def program_order(series: Series) -> None:
     """Raises CandidateFailed where the programs in reverse give a result that is not within the tolerance."""
     if series.device != "cpu" or _waits(series.proxy.kernel.read_bytes()):
         return
-    for usual in [series.first, *([series.largest(_ELEMENTS)] if series.once else [])]:
-        if not series.agree(series.proxy.ask_in(Way.REVERSED, usual).value, usual.value):
+    for one in [series, *([series.largest(_ELEMENTS)] if series.once else [])]:
+        if not one.agree(series.proxy.ask_in(Way.REVERSED, one.first).value, one.first.value):
             message = "right while programs run in order, wrong in reverse: programs of one launch depend on each other"
             raise CandidateFailed(Status.NONDETERMINISTIC, message)
 

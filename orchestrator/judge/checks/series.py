@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -27,12 +27,14 @@ class Series:
     once: bool  # for one series of a verdict: what need not be repeated with each dtype
     notes: list[str]  # what a check could not do; goes into the report
 
-    def largest(self, elements: int) -> Exchange:
-        """A call of the same dtype with as many elements as that at most, where a row needs more than one block."""
-        every = [*self.test.cases(True), *self.test.holdouts(self.seed, True)]
-        fit = [one for one in every if one.dtype == self.case.dtype and math.prod(one.dims.values()) <= elements]
-        case = max([self.case, *fit], key=lambda one: math.prod(one.dims.values()))
-        return self.proxy.ask(self.test.make_inputs(case, self.device, self.seed), case.parameters)
+    def largest(self, elements: int) -> Series:
+        """The same of the case with most elements, as many as that at most, and of the dtype that is compared most finely.
+        There a row needs more than one block."""
+        every = [self.case, *self.test.cases(True), *self.test.holdouts(self.seed, True)]
+        fit = [one for one in every if math.prod(one.dims.values()) <= elements] or [self.case]
+        case = max(fit, key=lambda one: (math.prod(one.dims.values()), -torch.finfo(getattr(torch, one.dtype)).eps))
+        call = self.proxy.ask(self.test.make_inputs(case, self.device, self.seed), case.parameters)
+        return replace(self, case=case, first=call)
 
     def fresh_inputs(self) -> dict[str, torch.Tensor]:
         """Other values of the same shapes; they come to lie at the same addresses."""
