@@ -21,8 +21,8 @@ def allowed_magic(check: Check, name: str, parent: ast.AST) -> bool:
     if "torch.nn.Module" in info.bases:
         return name == "__init__"
     if "dataclasses.dataclass" in info.decorators:
-        return name in ("__post_init__", "__call__")
-    return name in ("__init__", "__call__") and set(info.bases) <= names.PLAIN_BASES
+        return name in ("__post_init__", "__call__", "__repr__")
+    return name in ("__init__", "__call__", "__repr__") and set(info.bases) <= names.PLAIN_BASES
 
 
 def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:

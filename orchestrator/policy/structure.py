@@ -260,7 +260,7 @@ def _top_level(
 def function(check: Check, node: ast.FunctionDef, place: Place) -> Iterator[Remark]:
     """A def: its decorators, and its name when it is magic."""
     if node.name.startswith("__") and not classes.allowed_magic(check, node.name, place.parent):
-        advice = "write plain methods; of the magic ones only __init__ and, but for an nn.Module, __call__ are allowed"
+        advice = "write plain methods; of the magic ones a plain class may have __init__, __call__ and __repr__"
         yield check.forbidden(node, f"the magic method {node.name}", advice)
     info = check.inference.functions[node]
     for decorator, dotted in zip(node.decorator_list, info.decorators, strict=True):

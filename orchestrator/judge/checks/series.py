@@ -28,7 +28,8 @@ class Series:
     notes: list[str]  # what a check could not do; goes into the report
 
     def largest(self, elements: int) -> Series:
-        """The same of the case with most elements, as many as that at most, and of the dtype that is compared most finely.
+        """The same of the case with most elements, as many as that at most, and of the dtype compared most finely.
+
         There a row needs more than one block."""
         every = [self.case, *self.test.cases(True), *self.test.holdouts(self.seed, True)]
         fit = [one for one in every if math.prod(one.dims.values()) <= elements] or [self.case]
