@@ -43,7 +43,7 @@ check-gpu:
 	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest -m gpu tests/judge tests/test_export.py
 	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest tests/judge/test_large.py tests/test_draft.py
 	$(PYTHON) benchmarks/verdict_speed.py 2>&1 | tee benchmarks/results/verdict-speed-h200.txt
-	$(PYTHON) -m orchestrator redteam --device gpu --full --layer whole --jobs 5 2>&1 | tee benchmarks/results/redteam-h200.txt
+	$(PYTHON) -m orchestrator redteam --device gpu --full --layer whole --jobs 8 2>&1 | tee benchmarks/results/redteam-h200.txt
 	$(PYTHON) benchmarks/forging.py 2>&1 | tee benchmarks/results/forging-h200.txt
 	$(PYTHON) benchmarks/stability.py 2>&1 | tee benchmarks/results/stability-h200.txt
 	$(PYTHON) benchmarks/measure_ops.py 2>&1 | tee benchmarks/results/measure-ops-h200.txt

@@ -2,10 +2,10 @@
 
     python benchmarks/measure_ops.py [--op NAME]... [--kernel FILE] [--dtype NAME]... [-c KEY=VALUE]...
 
-Judges and measures, as `bench` does, the kernel of each op's last recorded reply (or FILE). Prints one table an op
-with the geometric mean over each baseline and, last, PASS or FAIL: PASS when for every op the geometric mean over the
-fastest baselines is above 1 with no shape slower beyond the margin, and the kernel reaches 92 % of the copy ceiling
-where more than 100 MB move. The judge's log goes to stderr when something fails. Needs a GPU.
+Judges and measures, as `bench` does, the kernel of each op's last recorded reply (or FILE). Prints a table an op with
+the geometric mean over each baseline, one of all ops and, last, PASS or FAIL: PASS when for every op the geometric mean
+over the fastest baselines is above 1 with no shape slower beyond the margin, and the kernel reaches 92 % of the copy
+ceiling where more than 100 MB move. The judge's log goes to stderr when something fails. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -21,47 +21,80 @@ from rich.console import Console
 from orchestrator import bench, config, ops, reply, resources
 from orchestrator.bench import Benched
 from orchestrator.config import Settings
+from orchestrator.executors import Executor
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
+from orchestrator.records import Measurement
 from orchestrator.terminal import Terminal
 from orchestrator.verifying import KernelFile
 
 ROOT = resources.shipped("configs") / "ops"
 
 
-def kernel_of(op: Op, file: Path | None) -> KernelFile:
-    """The file, or what the last recorded reply holds."""
+def kernel_of(op: Op, file: Path | None) -> KernelFile | None:
+    """The file, or what the last recorded reply holds; None where there is neither."""
     if file is not None:
         return KernelFile(str(file), file.read_bytes())
-    last = sorted(op.recorded.glob("*.md"), key=lambda path: (path.stem.split("-")[0] != "correct", path.name))[-1]
-    found = reply.files(last.read_text(), op.spec.kernel_name, op.spec.function)
-    return KernelFile(last.name, found[op.spec.kernel_name])
+    replies = sorted(op.recorded.glob("*.md"), key=lambda path: (path.stem.split("-")[0] != "correct", path.name))
+    if not replies:
+        return None
+    found = reply.files(replies[-1].read_text(), op.spec.kernel_name, op.spec.function)
+    return KernelFile(replies[-1].name, found[op.spec.kernel_name])
 
 
-async def measured(op: Op, kernel: KernelFile, settings: Settings, dtypes: tuple[str, ...]) -> Benched:
-    """One op."""
+async def measured(op: Op, kernel: KernelFile, executor: Executor, settings: Settings, dtypes: list[str]) -> Benched:
+    """One op, with those of the dtypes that it is measured with."""
+    fit = tuple(dtype for dtype in dtypes if dtype in op.spec.bench.dtypes)
     with tempfile.TemporaryDirectory() as name:
-        log = Path(name) / "judge.log"
+        watch = Terminal(Console(width=200))
+        return await bench.bench(kernel, op, executor, settings, watch, Path(name) / "bench", fit)
+
+
+def good(found: Measurement | None, settings: Settings) -> bool:
+    """Whether it is what is aimed for."""
+    if found is None:
+        return False
+    margin = max(found.noise, settings.decision.margin_floor)
+    return found.speedup_low > 1 and found.slowest_speedup >= 1 - margin and found.roofline_share >= 0.92
+
+
+def row(name: str, result: Benched | None, settings: Settings) -> list[str]:
+    """An op in the last table."""
+    if result is None:
+        return [name, "no recorded kernel", *[""] * 5]
+    found, verdict = result.measurement, result.verdict
+    if found is None or verdict is None:
+        said = result.report if result.measured is None else result.measured
+        return [name, f"{said.status}: {said.message}"[:80], *[""] * 5]
+    return [
+        *(name, f"{found.speedup_low:.3f} to {found.speedup_high:.3f}", found.baseline),
+        *(f"{found.slowest_speedup:.3f}", found.slowest_shape, f"{found.roofline_share:.0%}"),
+        f"{verdict.decision}{'' if good(found, settings) else ', not what is aimed for'}",
+    ]
+
+
+async def every(options: argparse.Namespace, settings: Settings) -> dict[str, Benched | None]:
+    """All ops by one judge, each printed as soon as it is there."""
+    found: dict[str, Benched | None] = {}
+    with tempfile.TemporaryDirectory() as place:
+        log = Path(place) / "judge.log"
         executor = LocalExecutor("gpu", log)
         try:
-            result = await bench.bench(
-                kernel, op, executor, settings, Terminal(Console(width=200)), Path(name) / "bench", dtypes
-            )
+            for name in options.op or ops.names(ROOT):
+                op = ops.load(name, ROOT)
+                kernel, found[name] = kernel_of(op, options.kernel), None
+                if kernel is None:
+                    continue
+                found[name] = result = await measured(op, kernel, executor, settings, options.dtype)
+                print(f"\n# {op.spec.title}: {result.file}\n\n{bench.to_text(result)}\n", flush=True)
+                if result.measured is not None:
+                    print(f"measured in {result.measured.seconds:.0f} s; {result.measurement}", flush=True)
         except BaseException:
             print(log.read_text(errors="replace")[-8000:] if log.is_file() else "", file=sys.stderr)
             raise
         finally:
             await executor.close()
-    return result
-
-
-def good(result: Benched, settings: Settings) -> bool:
-    """Whether it is what is aimed for."""
-    found = result.measurement
-    if found is None:
-        return False
-    margin = max(found.noise, settings.decision.margin_floor)
-    return found.speedup_low > 1 and found.slowest_speedup >= 1 - margin and found.roofline_share >= 0.92
+    return found
 
 
 def main() -> bool:
@@ -71,15 +104,13 @@ def main() -> bool:
     parser.add_argument("--dtype", action="append", default=[])
     parser.add_argument("-c", dest="override", action="append", default=[])
     options = parser.parse_args()
-    settings, passed = config.load(overrides=tuple(options.override)), True
-    for name in options.op or ops.names(ROOT):
-        op = ops.load(name, ROOT)
-        result = asyncio.run(measured(op, kernel_of(op, options.kernel), settings, tuple(options.dtype)))
-        print(f"\n# {op.spec.title}: {result.file}\n\n{bench.to_text(result)}\n", flush=True)
-        if result.measured is not None:
-            print(f"measured in {result.measured.seconds:.0f} s; {result.measurement}", flush=True)
-        passed &= good(result, settings)
-    return passed
+    settings = config.load(overrides=tuple(options.override))
+    found = asyncio.run(every(options, settings))
+    heads = ("op", "speedup over the fastest baseline (95 %)", "most often", "slowest", "at", "of the ceiling", "")
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for name, result in found.items():
+        print(f"| {' | '.join(row(name, result, settings))} |")
+    return all(good(result.measurement if result else None, settings) for result in found.values())
 
 
 if __name__ == "__main__":

@@ -137,6 +137,7 @@ def _job(op: Op, settings: JudgeSettings, folder: Path) -> Job:
         first_failure=settings.first_failure,
         limits=settings.limits,
         in_place=op.spec.in_place,
+        repeatable=op.spec.repeatable,
     )
 
 

@@ -53,7 +53,8 @@ def sweep(swept: Swept | None) -> str:
     every = launching.rows(swept)
     shown = [row for row in every if row in every[:_WAYS] or row.way.launch == AS_WRITTEN]
     failed = [way for way in swept.ways if way.failed]
-    return _rendered("sweep.md.j2", swept=swept, rows=shown, ways=len(every), failed=failed)
+    slower = sorted(way.slower for way in swept.ways if way.slower)
+    return _rendered("sweep.md.j2", swept=swept, rows=shown, ways=len(every), failed=failed, slower=slower)
 
 
 def _rendered(template: str, **facts: object) -> str:

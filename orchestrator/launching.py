@@ -58,7 +58,7 @@ def ways(kernel: bytes, filename: str) -> tuple[Launch, ...]:
 def rows(swept: Swept) -> tuple[Row, ...]:
     """The ways that work, fastest first, over all shapes."""
     written = swept.ways[0].latencies_us
-    working = [way for way in swept.ways if not way.failed]
+    working = [way for way in swept.ways if way.followed]
     found = [
         Row(way, statistics.geomean([us / own for us, own in zip(way.latencies_us, written, strict=True)]))
         for way in working

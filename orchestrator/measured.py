@@ -89,9 +89,15 @@ class LaunchTimings(Record):
     """One way to launch, at each shape that was timed."""
 
     launch: Launch
-    latencies_us: tuple[float, ...]  # in the order of Swept.shapes; none where it failed
+    latencies_us: tuple[float, ...]  # in the order of Swept.shapes; none where it failed or was given up
     failed: str = ""  # why it cannot be launched so
     compiled: tuple[Compiled, ...] = ()  # by the candidate's own process
+    slower: float = 0.0  # given up after some shapes, over which it took so many times as long as the file as written
+
+    @property
+    def followed(self) -> bool:
+        """Whether it was timed at every shape."""
+        return not (self.failed or self.slower)
 
 
 @dataclass(frozen=True)
@@ -112,8 +118,8 @@ class Swept(Record):
     def __post_init__(self) -> None:
         if not self.fault and not (self.ways and self.ways[0].launch == AS_WRITTEN and self.shapes):
             raise ValueError("a sweep without the kernel as it is written tells nothing")
-        if any(len(way.latencies_us) != (0 if way.failed else len(self.shapes)) for way in self.ways):
-            raise ValueError("every way that works needs a time at each shape")
+        if any(len(way.latencies_us) != (len(self.shapes) if way.followed else 0) for way in self.ways):
+            raise ValueError("every way that was followed needs a time at each shape")
 
 
 @dataclass(frozen=True)

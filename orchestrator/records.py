@@ -281,6 +281,7 @@ class Job(Record):
     first_failure: bool = False  # stop the sweep at the first case that fails
     limits: Limits = field(default_factory=Limits)
     in_place: dict[str, int] = field(default_factory=dict)  # inputs that the op has overwritten: by which result
+    repeatable: bool = False  # whether atomics, too, must give the same bits each time
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ TEXT_LIMIT = 160
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
+_ADDS_ATOMICALLY = {"atomic_add", "atomic_cas", "atomic_xchg"}  # the others give the same in any order
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:[#\r\n]|$)")
 _UTF8 = {"utf-8", "utf8", "utf-8-sig"}
@@ -132,6 +133,15 @@ def read(data: bytes, filename: str) -> Source | Finding:
     text = data.decode("utf-8")
     lines = tuple(_lines(text))
     return _identifier_problem(data, filename, lines) or _facts(filename, text, lines, tree)
+
+
+def adds_atomically(source: Source) -> bool:
+    """Whether a kernel of the file adds by an atomic operation, or under a lock, in an order that nothing fixes."""
+    used = (node for kernel in source.kernels for node in ast.walk(kernel.node))
+    return any(
+        isinstance(node, ast.Name | ast.Attribute) and source.dotted(node).rpartition(".")[2] in _ADDS_ATOMICALLY
+        for node in used
+    )
 
 
 def is_demo(node: ast.AST) -> bool:

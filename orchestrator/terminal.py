@@ -73,10 +73,11 @@ class Terminal(Silent):
         self._verdict("  ", attempt.report)
 
     def measuring(self, text: str) -> None:
-        """A line of a measurement."""
+        """A line of a measurement; elsewhere than in a terminal the lines themselves are the progress."""
         self._rest()
         self._line("  ", text)
-        self._wait("measuring")
+        if self._console.is_terminal:
+            self._wait("measuring")
 
     def measured(self, number: int, attempt: int, measured: Measured) -> None:
         """Where the time of a kernel that was timed goes."""

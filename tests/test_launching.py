@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator import decision, launching
+from orchestrator.judge.timing.launch_sweep import _Way, give_up_the_slower
 from orchestrator.launching import Stays
 from orchestrator.measured import AS_WRITTEN, Launch, LaunchTimings, Swept
 from orchestrator.records import Compiled, from_json, to_json
@@ -126,8 +127,23 @@ def test_the_table_names_the_ways_their_times_and_what_failed() -> None:
         [" as written ", " 1.000 "],
     ]
     assert "| 30.00 µs | 7.50 µs | 40 | 0 | 50 % |" in text and "Timed at 2 of 3 shapes" in text
-    assert "3 ways work; 1 do not (num_warps=32: out of resource: threads)" in text
+    assert "3 ways were timed at each; 1 do not work (num_warps=32: out of resource: threads)" in text
     assert decision.sweep(None) == "" == decision.sweep(Swept("n", fault="killed"))
+
+
+def test_the_slower_half_is_given_up_but_never_the_file_as_it_is_nor_the_fastest_few() -> None:
+    ways = [_Way(AS_WRITTEN, [10.0, 20.0]), _Way(Launch(64), failed="out of resource: threads")]
+    ways += [_Way(Launch(2**number), [10.0 + number - 2, 20.0 + number - 2]) for number in range(10)]
+    give_up_the_slower(ways)
+    assert [way.launch.num_warps for way in ways if way.slower] == [2**number for number in range(5, 10)]
+    assert ways[-1].slower == pytest.approx((17 / 10 * 27 / 20) ** 0.5)
+    give_up_the_slower(ways)
+    assert [way.launch.num_warps for way in ways[1:] if way.followed] == [1, 2, 4, 8], "the fastest four stay"
+    found = Swept("n", ("a", "b"), tuple(way.timings() for way in ways), expected_shapes=2)
+    assert [row.way.launch.num_warps for row in launching.rows(found)] == [1, 2, None, 4, 8]
+    assert "5 ways were timed at each; 6 were given up after a few, where they took 1.15 to 1.51 times" in (
+        decision.sweep(found)
+    )
 
 
 def test_a_sweep_comes_back_from_disk_as_it_was() -> None:

@@ -154,7 +154,7 @@ def test_what_a_layer_cannot_see_counts_against_its_share() -> None:
 
 async def judged(chosen: tuple[Entry, ...], op: Op, executor: LocalExecutor, layers: str = "both") -> score.Score:
     settings = JudgeSettings(device=DEVICE)
-    return await runner.run(chosen, runner.layers(layers), op, [executor], settings, lambda _: None)
+    return await runner.run(chosen, runner.layers(layers), op, executor, 1, settings, lambda _: None)
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -74,6 +74,15 @@ def test_the_round_its_end_the_cases_and_the_decision(terminal: bool) -> None:
     assert ("\x1b" in text) is terminal
 
 
+def test_a_measurement_is_told_a_line_a_shape_and_nothing_between() -> None:
+    screen = io.StringIO()
+    watch = Terminal(Console(file=screen, width=120))
+    for text in ("4096x1024 float16: 9.42 us", "1x4096 float16: 5.10 us"):
+        watch.measuring(text)
+    watch.close()
+    assert screen.getvalue().splitlines() == ["  4096x1024 float16: 9.42 us", "  1x4096 float16: 5.10 us"]
+
+
 def test_several_proposals_of_a_round_are_told_apart() -> None:
     screen = io.StringIO()
     watch = Terminal(Console(file=screen, width=120))

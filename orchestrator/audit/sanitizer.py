@@ -30,6 +30,7 @@ _NOT_HERE = f"{TOOL} is not installed here (it comes with the CUDA toolkit): not
 _REPORT = re.compile(r"^=========\s+((?:Invalid|Misaligned|Potential|Error:|Warning:|Race) ?.*)$")
 _PLACE = re.compile(r"^=========\s.*?(?P<file>[\w.-]+\.py):(?P<line>\d+)")
 _SEEN = re.compile(r"^========= (?:ERROR SUMMARY|RACECHECK SUMMARY): (\d+)")
+_BRIEFLY = ("--print-limit", "50", "--show-backtrace", "device")  # the host's side takes minutes and is torch's
 _MOST = 20  # findings of one tool
 
 MEMCHECK = declared(
@@ -92,7 +93,7 @@ def sanitize(kernel: bytes, name: str, op: Op, tool: str = TOOL) -> Sanitized:
         folder = Path(place) / "test"
         lay_out({**op.workspace_files(), op.spec.kernel_name: kernel}, folder)
         for kind, rule in _TOOLS.items():
-            result, output = _run([program, "--tool", kind, "--print-limit", "50"], kind, folder)
+            result, output = _run([program, "--tool", kind, *_BRIEFLY], kind, folder)
             results.append(result)
             findings += read(output, rule, op.spec.kernel_name, name, kernel.decode("utf-8", "replace").splitlines())
     return Sanitized(tuple(results), tuple(findings))

@@ -62,13 +62,12 @@ def redteam_judge(
 async def _judged(
     chosen: tuple[Entry, ...], layers: tuple[str, ...], settings: Settings, jobs: int, terminal: Terminal, log: Path
 ) -> Score:
-    from contextlib import AsyncExitStack
-
+    from orchestrator.executors import pool
     from orchestrator.redteam import entries, runner
 
-    async with AsyncExitStack() as judges:
-        executors = [
-            await judges.enter_async_context(carry.judge(settings, log)) for _ in range(min(jobs, len(chosen)))
-        ]
-        op = options.op(entries.OP)
-        return await runner.run(chosen, layers, op, executors, settings.judge, terminal.say)
+    jobs = min(jobs, len(chosen))
+    judges = pool.of(settings.judge, jobs, log.parent)
+    try:
+        return await runner.run(chosen, layers, options.op(entries.OP), judges, jobs, settings.judge, terminal.say)
+    finally:
+        await judges.close()

@@ -46,12 +46,14 @@ class LocalExecutor:
     """One judge process on this machine. `device` is auto, cpu or gpu; the judge's own output goes to `log`.
 
     `gpu` names the one GPU that the judge sees, as CUDA_VISIBLE_DEVICES does; '' leaves that to the environment.
+    `judges` is how many share the machine's cores.
     """
 
-    def __init__(self, device: str, log: Path, gpu: str = "") -> None:
+    def __init__(self, device: str, log: Path, gpu: str = "", judges: int = 1) -> None:
         self._device = device
         self._log = log
         self._gpu = gpu
+        self._judges = judges
         self._process: asyncio.subprocess.Process | None = None
         self._sock: socket.socket | None = None
         self._judging: Judging | None = None
@@ -69,7 +71,8 @@ class LocalExecutor:
         ours, theirs = socket.socketpair()
         with theirs, self._open_log() as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "orchestrator.judge.server", str(theirs.fileno()), self._device),
+                *(sys.executable, "-m", "orchestrator.judge.server"),
+                *(str(theirs.fileno()), self._device, str(self._judges)),
                 pass_fds=[theirs.fileno()],
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,

@@ -67,7 +67,10 @@ def local(count: int | None, device: str, logs: Path) -> Pool:
     gpus = ("",) if device == "cpu" else gpu.visible() or ("",)
     spread = [gpus[number % len(gpus)] for number in range(count or len(gpus))]
     return Pool(
-        [Slot(LocalExecutor(device, logs / f"judge-{number}.log", on), on) for number, on in enumerate(spread, 1)]
+        [
+            Slot(LocalExecutor(device, logs / f"judge-{number}.log", on, len(spread)), on)
+            for number, on in enumerate(spread, 1)
+        ]
     )
 
 

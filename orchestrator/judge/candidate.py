@@ -44,6 +44,7 @@ _CORES = os.cpu_count() or 1  # all of them busy for the whole time is within th
 
 
 _QUOTED = 4000  # characters of what a candidate says; its worker caps too, but is not to be trusted with it
+_MOST_KEPT_BYTES = 256 << 20  # of inputs that are kept as they were given
 ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows of the usual sizes
 
 
@@ -94,6 +95,7 @@ class Candidate:
         self._device = device
         self._scratch = scratch or kernel.parent / "scratch"
         self._number = 0
+        self._placed: torch.Tensor | None = None  # what the inputs' buffer was given for the last call
         config: dict[str, object] = {
             "kernel": str(kernel),
             "module": kernel.stem,
@@ -162,8 +164,10 @@ class Candidate:
     ) -> Returned:
         """Call the entry function on copies of `inputs`, whose red zones hold bytes of value `fill`.
 
-        `way` says how the call is made. What it says it returned is for `fetch` to get.
+        `way` says how the call is made. What it says it returned is for `take` to get: the call also delivers it,
+        since each turn of another process on a GPU costs as much as a small case does.
         """
+        self._blank()
         placed = self._place(inputs, fill)
         message: channel.Message = {
             "do": "call",
@@ -185,25 +189,30 @@ class Candidate:
 
     def regions(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Tensor, Slot]]:
         """Each input's bytes in the shared buffer as they are now, zones included."""
-        return {name: (self._inputs.region(slot), slot) for name, slot in self._slots(inputs).items()}
+        return {name: (self._inputs.region(slot), slot) for name, slot in self._slots(inputs)[0].items()}
+
+    @property
+    def intact(self) -> bool:
+        """Whether the inputs' buffer, zones and all, holds what it was given; False where that must be looked at."""
+        return self._placed is not None and torch.equal(self._placed, self._inputs.region(_bytes(self._placed.numel())))
+
+    def take(self, returned: Returned) -> tuple[torch.Tensor, ...]:
+        """Private copies of what the call just made has delivered into the judge's buffer."""
+        placed = self._describe(returned.results)
+        self._outputs.used = max(self._outputs.used, *(slot.offset + slot.nbytes for slot in placed))
+        return tuple(tensor_in(self._outputs.region(slot).clone(), slot) for slot in placed)
 
     def fetch(self, returned: Returned) -> tuple[torch.Tensor, ...]:
-        """Have a call's results copied into the judge's buffer; returns private copies of what arrived there.
-
-        The worker still holds the results of the last few calls, so that an earlier one can be fetched again.
-        """
-        placed = self._describe(returned.results)
-        regions = [self._outputs.region(slot) for slot in placed]
-        for region in regions:
-            region.fill_(0xFF)  # NaN for floats: what is not delivered cannot look right
+        """The results of a recent call as they are now: the worker still holds those of the last few."""
+        self._blank()
         self._synchronize()
-        message: channel.Message = {
-            "do": "deliver",
-            "call": returned.call,
-            "outputs": [vars(slot) for slot in placed],
-        }
-        self._ask(message, self._limits.call_s, "deliver")
-        return tuple(tensor_in(region.clone(), slot) for region, slot in zip(regions, placed, strict=True))
+        self._ask({"do": "deliver", "call": returned.call}, self._limits.call_s, "deliver")
+        return self.take(returned)
+
+    def _blank(self) -> None:
+        """NaN for floats, wherever something was delivered before: what is not delivered cannot look right."""
+        self._outputs.region(_bytes(self._outputs.used)).fill_(0xFF)
+        self._outputs.used = 0
 
     def interrupt(self) -> None:
         """Kill the process without asking its warden, from another thread than the one that speaks with it."""
@@ -229,21 +238,22 @@ class Candidate:
             )
         return placed
 
-    def _slots(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, Slot]:
+    def _slots(self, inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, Slot], int]:
         placed, total = slots([form_of(tensor) for tensor in inputs.values()], ZONE)
         if total > self._inputs.nbytes:
             raise ValueError(
                 f"the case's inputs take {total} bytes and the shared buffer has {self._inputs.nbytes}; "
                 "raise judge.limits.arena_mb"
             )
-        return dict(zip(inputs, placed, strict=True))
+        return dict(zip(inputs, placed, strict=True)), total
 
     def _place(self, inputs: Mapping[str, torch.Tensor], fill: int) -> dict[str, Slot]:
-        placed = self._slots(inputs)
+        placed, total = self._slots(inputs)
         for name, slot in placed.items():
             region = self._inputs.region(slot)
             region.fill_(fill)
             tensor_in(region, slot).copy_(inputs[name])
+        self._placed = self._inputs.region(_bytes(total)).clone() if total <= _MOST_KEPT_BYTES else None
         self._synchronize()
         return placed
 
@@ -298,6 +308,11 @@ class Candidate:
     def _synchronize(self) -> None:
         if self._device == "cuda":
             torch.cuda.synchronize()
+
+
+def _bytes(count: int) -> Slot:
+    """So many, from a buffer's beginning."""
+    return Slot(0, (count,), "uint8")
 
 
 def confinement_of(kernel: Path, limits: Limits, device: str = "cpu", scratch: Path | None = None) -> Confinement:

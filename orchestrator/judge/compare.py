@@ -10,23 +10,33 @@ from types import ModuleType
 from typing import Any
 
 from orchestrator.judge import places
+from orchestrator.judge.results import several
 from orchestrator.records import Status
 
 
 def compared(test: ModuleType, case: Any, got: Any, want: Any, exact: Any) -> dict[str, Any]:
-    """The comparison of the worst of the results, with the reference and, for precision, with the float64 one."""
-    results = list(zip(got, want, exact, strict=True)) if isinstance(want, tuple) else [(got, want, exact)]
-    found = [(test.compare(one, other, case.dtype), one, other) for one, other, _ in results]
-    precision, coarsest = max(((test.precision(*result), result[0]) for result in results), key=lambda pair: pair[0])
+    """The comparison of the worst of the results, with the reference and, for precision, with the float64 one.
+
+    Without `exact` precision is not asked.
+    """
+    pairs = list(zip(got, want, strict=True)) if isinstance(want, tuple) else [(got, want)]
+    exacts = several(exact) if exact is not None else [None] * len(pairs)
+    found = [(test.compare(one, other, case.dtype), one, other) for one, other in pairs]
+    errors = [
+        (0.0 if finer is None else test.precision(*pair, finer), pair[0])
+        for pair, finer in zip(pairs, exacts, strict=True)
+    ]
+    precision, coarsest = max(errors, key=lambda pair: pair[0])
     comparison, got, want = max(found, key=lambda entry: entry[0].worst)
     wrong = comparison.wrong
-    passed = bool(comparison.passed) and not bool(wrong.any())
+    count = int(wrong.sum())
+    passed = bool(comparison.passed) and not count
     figures = {
         "max_abs": comparison.max_abs,
         "max_rel": comparison.max_rel,
         "tolerance_ratio": comparison.worst,
         "precision": precision,
-        "wrong": int(wrong.sum()),
+        "wrong": count,
         "elements": wrong.numel(),
     }
     if not passed:

@@ -1,19 +1,25 @@
 """The cases whose offsets pass 2^31 elements: whether this machine has room for them, and their comparison in parts.
 
-Owns the buffers that only they need and how the figures of parts become those of a case. The kernel is called once, on
-the whole; the reference and the comparison take a part of one dim at a time, along which the op says that its results
-do not depend on each other (`ops check` tries it). Nothing else is looser: every element is compared.
+Owns the memory that only they need, for which the judges of one card wait, and how the figures of parts become those of
+a case. The kernel is called once, on the whole; the reference and the comparison take a part of one dim at a time,
+along which the op says that its results do not depend on each other (`ops check` tries it). Nothing else is looser:
+every element is compared.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import os
+import tempfile
+import time
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.compare import compared
@@ -21,20 +27,60 @@ from orchestrator.judge.memory import Arena, DeviceArena
 from orchestrator.judge.results import several
 from orchestrator.records import Status
 
-Room = Callable[[int], tuple[Arena, Arena]]
-# Of GPU memory for each element: inputs in float32 while they are made, copies, two buffers, the result.
-_PEAK_BYTES = 40
+# Of GPU memory for each element, in half precision: two inputs, their copies, two buffers, the result, its copy and
+# masks over the bytes take 24; the comparison of a part, and what a kernel holds besides, the rest.
+_PEAK_BYTES = 32
+_TURN_S = 600  # for another judge's large case to end; one takes seconds
+_FREE_S = 60  # for memory that somebody else is giving back
+_KEPT_ELEMENTS = 1 << 24  # of a case after which torch may keep the memory it took, though others share the card
 
 
-def cases(test: ModuleType, quick: bool, room: Room | None, notes: list[str]) -> list[Any]:
-    """Those that this sweep asks and this machine can hold; a note says which are left out."""
-    every = test.large() if not quick and hasattr(test, "large") else []
-    fit = [case for case in every if room is not None and _bytes_needed(case) <= torch.cuda.mem_get_info()[0]]
-    for case in every:
-        if case not in fit:
-            have = "no GPU" if room is None else f"{torch.cuda.mem_get_info()[0] / 1e9:.0f} GB free"
-            notes.append(f"left out: {case.name}, which takes {_bytes_needed(case) / 1e9:.0f} GB on a GPU ({have})")
-    return fit
+class Room:
+    """The card's memory for one large case. The judges of a card take turns: it does not hold the cases of two."""
+
+    def __init__(self, judges: int) -> None:
+        self._shared = judges > 1
+        card = str(torch.cuda.get_device_properties(0).uuid)
+        self._turn = FileLock(Path(tempfile.gettempdir()) / f"orchestrator-{os.getuid()}-large-{card}.lock")
+        self._buffers: list[DeviceArena] = []
+
+    def tidy(self, case: Any) -> None:
+        """Give back what torch keeps after a case, where other judges may want it."""
+        if self._shared and math.prod(case.dims.values()) > _KEPT_ELEMENTS:
+            torch.cuda.empty_cache()
+
+    def take(self, case: Any) -> str:
+        """Wait for a turn, and for the memory; why there is none, or ""."""
+        torch.cuda.empty_cache()  # before the turn: whoever has it needs what waiting judges keep for later
+        try:
+            self._turn.acquire(timeout=_TURN_S)
+        except Timeout:
+            return f"other judges took the card's memory for {_TURN_S} s"
+        waited = time.monotonic() + _FREE_S
+        while (free := torch.cuda.mem_get_info()[0]) < bytes_needed(case):
+            if time.monotonic() > waited:
+                return f"{free / 1e9:.0f} GB free"
+            time.sleep(0.1)
+        return ""
+
+    def buffers(self, nbytes: int) -> tuple[Arena, Arena]:
+        """Two of that size, beside what torch holds."""
+        pair = DeviceArena(nbytes), DeviceArena(nbytes)
+        self._buffers += pair
+        return pair
+
+    def leave(self) -> None:
+        """Give the memory back, then the turn. The candidate must have ended, and no tensor may lie in the buffers."""
+        while self._buffers:
+            self._buffers.pop().close()
+        if self._turn.is_locked:
+            torch.cuda.empty_cache()
+            self._turn.release()
+
+
+def cases(test: ModuleType, quick: bool) -> list[Any]:
+    """Those that this sweep asks."""
+    return list(test.large()) if not quick and hasattr(test, "large") else []
 
 
 def is_large(case: Any) -> bool:
@@ -42,10 +88,9 @@ def is_large(case: Any) -> bool:
     return getattr(case, "large", False) is True
 
 
-def room(nbytes: int) -> tuple[Arena, Arena]:
-    """Two buffers of that size, beside what torch holds."""
-    torch.cuda.empty_cache()
-    return DeviceArena(nbytes), DeviceArena(nbytes)
+def left_out(case: Any, why: str) -> str:
+    """The note on a case that this machine cannot hold."""
+    return f"left out: {case.name}, which takes {bytes_needed(case) / 1e9:.0f} GB on a GPU ({why})"
 
 
 def figures(test: ModuleType, case: Any, inputs: dict[str, torch.Tensor]) -> dict[str, Any]:
@@ -91,5 +136,6 @@ def _moved(element: Any, axis: int, by: int) -> Any:
     return replace(element, index=index)
 
 
-def _bytes_needed(case: Any) -> int:
+def bytes_needed(case: Any) -> int:
+    """Of GPU memory, at most, while it is judged."""
     return int(_PEAK_BYTES * math.prod(case.dims.values()))

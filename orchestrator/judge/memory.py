@@ -102,6 +102,12 @@ def zones_in(region: torch.Tensor, slot: Slot) -> tuple[torch.Tensor, torch.Tens
     return region[: slot.zone], region[slot.zone + slot.nbytes :]
 
 
+def counts(marks: Sequence[torch.Tensor]) -> list[int]:
+    """How many elements of each are true. Asked of the device at once, because each answer is waited for."""
+    found: list[int] = torch.stack([one.sum() for one in marks]).tolist() if marks else []
+    return found
+
+
 def gaps_in(region: torch.Tensor, slot: Slot) -> torch.Tensor:
     """The bytes between the tensor's rows that are none of its elements."""
     data = region[slot.zone : slot.zone + slot.nbytes]
@@ -121,6 +127,7 @@ class HostArena:
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = max(nbytes, mmap.PAGESIZE)
+        self.used = 0  # bytes from its beginning that hold something
         self.fd = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.fd, self.nbytes)
         _seal(self.fd)
@@ -147,6 +154,7 @@ class DeviceArena:
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = -(-max(nbytes, 1) // _PAGE) * _PAGE
+        self.used = 0  # bytes from its beginning that hold something
         self._pointer = ctypes.c_uint64()
         _make_context_current()
         _driver().check("MemAlloc", ctypes.byref(self._pointer), ctypes.c_size_t(self.nbytes))
@@ -174,6 +182,7 @@ class Attached:
     """A candidate's mapping of an arena."""
 
     def __init__(self, handle: dict[str, Any], fd: int | None) -> None:
+        self.nbytes: int = handle["nbytes"]
         self._map: mmap.mmap | None = None
         self._base = 0
         if handle["kind"] == "host":

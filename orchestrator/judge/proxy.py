@@ -20,7 +20,7 @@ from orchestrator.judge.candidate import ZONE, Candidate, Returned
 from orchestrator.judge.checks import Call, CallCheck
 from orchestrator.judge.checks.contract import plain_tensors
 from orchestrator.judge.large import Room
-from orchestrator.judge.memory import Arena, copy_of, form_of, slots, tensor_in
+from orchestrator.judge.memory import copy_of, form_of, slots, tensor_in
 from orchestrator.judge.ways import Way
 from orchestrator.records import Job
 
@@ -76,8 +76,8 @@ class Proxy:
         """One call with all its checks."""
         before = {name: copy_of(tensor) for name, tensor in inputs.items()}
         exchange = self._exchange(before, parameters, fill=fill)
-        regions = self._candidate.regions(inputs)
-        call = Call(before, regions, fill, exchange.results, exchange.returned.evidence, self.in_place)
+        intact, regions = self._candidate.intact, self._candidate.regions(inputs)
+        call = Call(before, intact, regions, fill, exchange.results, exchange.returned.evidence, self.in_place)
         for check in self._checks:
             check(call)
         return replace(exchange, written={name: tensor_in(*regions[name]).clone() for name in self.in_place})
@@ -86,12 +86,10 @@ class Proxy:
         """The same call, made in another way. Its result is not checked: it is not the kernel's usual call."""
         return self._exchange(exchange.inputs, exchange.parameters, fill=FILL, way=way)
 
-    def make_room(self, inputs: Mapping[str, torch.Tensor], room: Room) -> tuple[Arena, Arena]:
-        """Move to buffers that these inputs fit into, and results no larger. The caller closes them at the end."""
+    def make_room(self, inputs: Mapping[str, torch.Tensor], room: Room) -> None:
+        """Move to buffers that these inputs fit into, and results no larger."""
         _, needed = slots([form_of(tensor) for tensor in inputs.values()], ZONE)
-        arenas = room(needed)
-        self._candidate.move(arenas)
-        return arenas
+        self._candidate.move(room.buffers(needed))
 
     @property
     def alive(self) -> bool:
@@ -122,7 +120,7 @@ class Proxy:
         seconds = self._seconds(inputs, parameters, way)
         returned = self._candidate.call(inputs, parameters, seconds, fill=fill, way=way)
         plain_tensors(returned.results, self._device)
-        return Exchange(inputs, parameters, returned, self._candidate.fetch(returned))
+        return Exchange(inputs, parameters, returned, self._candidate.take(returned))
 
     def _seconds(self, inputs: Mapping[str, torch.Tensor], parameters: Mapping[str, object], way: Way) -> float:
         """What was not met before may compile a new specialization, which has a limit of its own."""

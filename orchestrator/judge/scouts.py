@@ -19,7 +19,7 @@ from typing import Any
 from orchestrator.errors import JudgeError
 from orchestrator.judge.candidate import Candidate, CandidateFailed
 
-COUNT = max(0, min(6, (os.cpu_count() or 1) // 2 - 1))  # the candidate itself and the judge need cores too
+_MOST = 6
 
 Start = Callable[[Path], Candidate]
 Form = tuple[tuple[int, ...], tuple[int, ...], str]  # shape, strides, dtype
@@ -36,6 +36,11 @@ class Shapes:
     def key(self) -> tuple[object, ...]:
         """Calls with equal keys compile the same."""
         return tuple(sorted(self.inputs.items())), tuple(sorted(self.parameters.items()))
+
+
+def count(judges: int) -> int:
+    """How many one of so many judges may have: each has a candidate itself, and needs a core too."""
+    return max(0, min(_MOST, (os.cpu_count() or 1) // judges // 2 - 1))
 
 
 class _Scout:

@@ -1,12 +1,11 @@
-"""The judge's process: `python -m orchestrator.judge.server FD DEVICE`.
+"""The judge's process: `python -m orchestrator.judge.server FD DEVICE JUDGES`.
 
 Says once where it judges (a Judging), then answers each Job on the socket FD with a Report, each OpCheckJob with an
 OpCheck, each MeasureJob with a Measured and each SweepJob with a Swept, until the other end closes. DEVICE is auto, cpu
-or gpu. The order at the
-start matters: whether Triton interprets is decided before triton is imported, and the fork servers are forked before
-CUDA is touched, because a process forked after that cannot use it. There is one fork server for verdicts, one for
-compiling without a GPU, and on a GPU one for each scout and each process that may be timed at once: a warden answers
-for everything beneath it, so it holds one candidate at a time.
+or gpu, JUDGES how many share this machine. The order at the start matters: whether Triton interprets is decided before
+triton is imported, and the fork servers are forked before CUDA is touched, because a process forked after that cannot
+use it. There is one fork server for verdicts, one for compiling without a GPU, and on a GPU one for each scout and each
+process that may be timed at once: a warden answers for everything beneath it, so it holds one candidate at a time.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from orchestrator.records import Job, Judging, Limits, OpCheck, OpCheckJob, Repo
 
 if TYPE_CHECKING:
     from orchestrator.judge.forkserver import ForkServer
+    from orchestrator.judge.large import Room
     from orchestrator.judge.memory import Arena
     from orchestrator.judge.timing.session import Session
 
@@ -40,7 +41,7 @@ def main() -> None:
     """Serve one orchestrator."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     try:
-        judge = _Judge(sys.argv[2])
+        judge = _Judge(sys.argv[2], int(sys.argv[3]))
     except OrchestratorError as error:
         channel.send(sock, {"error": str(error)})
         return
@@ -56,7 +57,8 @@ def main() -> None:
 
 
 class _Judge:
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, judges: int) -> None:
+        self._judges = judges
         self._interpreted = _interpreted(device)
         os.environ.pop("TRITON_INTERPRET", None)  # it is ours to set, and inherited it would stop compiling
         import torch
@@ -77,13 +79,14 @@ class _Judge:
             interpreter.repair()  # once, for all candidates, which inherit it
             torch.set_num_threads(1)  # the tensors are small, and threads that wait for each other cost more
         else:
-            _load_driver()
+            _load_triton()
         witness.prepare()
 
         self._server = ForkServer.start(drafts.main)
-        self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.COUNT)]
+        self._scouts = [ForkServer.start(worker.main) for _ in range(0 if self._interpreted else scouts.count(judges))]
         self._timed = [] if self._interpreted else _servers_for_timing()
         self._session: Session | None = None
+        self._room: Room | None = None
         confinement = sandbox.probe(device=not self._interpreted)  # forks, so before CUDA too
         if not self._interpreted and not torch.cuda.is_available():
             raise JudgeError(
@@ -171,14 +174,16 @@ class _Judge:
         means = Means(self.judging, partial(start, self._server), compiler=compiler)
         if self._interpreted:
             return judge(job, means)
-        means = replace(means, room=large.room)
+        self._room = self._room or large.Room(self._judges)
+        means = replace(means, room=self._room)
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
         warm = kept.give(kernel, cache)
-        # Scouts start as slowly as the candidate itself: they are only in its way where nearly all is compiled, or
-        # where the first failure is likely to end it before anything compiled ahead is used.
-        if not warm and not job.first_failure:
-            means = replace(means, scouts=[partial(start, server) for server in self._scouts])
+        # Scouts start as slowly as the candidate itself. Where the listed cases are compiled one does for those that
+        # were drawn, and where the first failure is likely to end it nothing compiled ahead would be used.
+        if not job.first_failure:
+            ahead = [partial(start, server) for server in self._scouts[: 1 if warm else None]]
+            means = replace(means, scouts=ahead, compiled=warm)
         report = judge(job, means)
         if report.passed and not job.skip:
             kept.take(kernel, cache)
@@ -202,13 +207,22 @@ class _Judge:
         return self._arenas
 
 
-def _load_driver() -> None:
-    """Triton's driver, whose C part is compiled once here instead of in every candidate. It does not start the GPU."""
+def _load_triton() -> None:
+    """What each candidate would else do at its first launch: compile the C part of Triton's driver, import Gluon, hash
+    Triton itself for the key of its cache. It does not start the GPU."""
     import torch
     import triton
     from triton.backends import backends
+    from triton.runtime import cache
 
     triton.runtime.driver.set_active(backends["amd" if torch.version.hip else "nvidia"].driver())
+    with suppress(ImportError):
+        import triton.experimental.gluon  # noqa: F401
+    getattr(cache, "triton_key", _nothing)()  # it remembers the answer
+
+
+def _nothing() -> None:
+    """Where this Triton keeps its key elsewhere, the first launch makes it."""
 
 
 def _servers_for_timing() -> list[ForkServer]:

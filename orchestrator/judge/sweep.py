@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from orchestrator import source
 from orchestrator.diagnosis import diagnose
 from orchestrator.errors import JudgeError
 from orchestrator.judge import large, scouts, testfile
@@ -32,7 +33,6 @@ from orchestrator.judge.checks.series import Series, SeriesCheck
 from orchestrator.judge.compare import compared
 from orchestrator.judge.compilation import Compiler
 from orchestrator.judge.heading import headed
-from orchestrator.judge.memory import Arena
 from orchestrator.judge.proxy import Proxy
 from orchestrator.records import CaseResult, Compiled, Job, Judging, Report, SandboxPiece, Status
 
@@ -56,7 +56,6 @@ class _Progress:
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     compiled: list[Compiled] = field(default_factory=list)
-    buffers: list[Arena] = field(default_factory=list)  # of large cases
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -95,6 +94,7 @@ class Means:
     judging: Judging
     start: scouts.Start
     scouts: Sequence[scouts.Start] = ()
+    compiled: bool = False  # the listed cases, by an earlier verdict on this file
     compiler: Compiler | None = None
     room: large.Room | None = None  # larger buffers, where there is a GPU
 
@@ -137,8 +137,8 @@ def _judge(progress: _Progress, means: Means) -> Report:
         verdict = (failed.status, failed.message, failed.detail)
     finally:
         output = candidate.end().output
-        for buffer in progress.buffers:
-            buffer.close()
+        if means.room is not None:
+            means.room.leave()
     progress.seconds["total"] = time.perf_counter() - begun
     return progress.report(*verdict, output=output)
 
@@ -150,14 +150,16 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
     quick = interpreted if job.quick is None else job.quick
     proxy = Proxy(candidate, job, device, call_checks(job.skip))
     with testfile.loaded(Path(job.folder), proxy.as_module(kernel.stem, job.function)) as test:
-        planned = [*test.cases(quick), *test.telling(), *test.holdouts(progress.seed, quick)]
-        planned += large.cases(test, quick, means.room, progress.notes)  # last: they move to buffers of their own
+        listed, drawn = [*test.cases(quick), *test.telling()], test.holdouts(progress.seed, quick)
+        unseen = _shapes(test, drawn if means.compiled else [*listed, *drawn], device) if means.scouts else []
+        planned = listed + drawn
+        planned += large.cases(test, quick)  # last: they move to buffers of their own
         progress.expected = len(planned)
         with (
-            scouts.ahead(means.scouts, kernel, _shapes(test, planned, device) if means.scouts else []),
+            scouts.ahead(means.scouts, kernel, unseen),
             progress.timed("cases"),
         ):
-            _cases(progress, _Bench(proxy, test, device, progress, means.room), planned)
+            _cases(progress, _Bench(proxy, test, device, progress, means.room, _adds_in_any_order(job)), planned)
     if not candidate.alive:
         return []
     final = candidate.final()
@@ -174,9 +176,15 @@ def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> None:
     for number, case in enumerate(planned):
         if time.perf_counter() - begun > job.limits.total_s:
             raise CandidateFailed(Status.TIMEOUT, f"the sweep did not end within {job.limits.total_s:g} s")
+        if large.is_large(case) and (lack := bench.room.take(case) if bench.room else "no GPU"):
+            progress.notes.append(large.left_out(case, lack))
+            progress.expected -= 1
+            continue
         series = series_checks(job.skip) if number in closely else []
         once = number == min(closely)
         progress.cases.append(_case(bench, case, progress.seed + number, series, once=once))
+        if bench.room is not None:
+            bench.room.tidy(case)
         if not bench.proxy.alive or (job.first_failure and not progress.cases[-1].passed):
             break
 
@@ -194,6 +202,12 @@ def _shapes(test: ModuleType, planned: Sequence[Any], device: str) -> list[scout
         )
         for case in few
     ]
+
+
+def _adds_in_any_order(job: Job) -> bool:
+    """Whether the file adds by atomic operations and may, for all that the op asks."""
+    read = source.read((Path(job.folder) / job.kernel).read_bytes(), job.kernel)
+    return not job.repeatable and isinstance(read, source.Source) and source.adds_atomically(read)
 
 
 def _state_unchanged(job: Job, differences: object, what: str) -> None:
@@ -221,6 +235,7 @@ class _Bench:
     device: str
     progress: _Progress
     room: large.Room | None
+    any_order: bool
 
 
 def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *, once: bool) -> CaseResult:
@@ -256,7 +271,7 @@ def _compared(bench: _Bench, case: Any, inputs: dict[str, torch.Tensor]) -> dict
 
 def _compared_large(bench: _Bench, case: Any, inputs: dict[str, torch.Tensor]) -> dict[str, Any]:
     assert bench.room is not None
-    bench.progress.buffers += bench.proxy.make_room(inputs, bench.room)
+    bench.proxy.make_room(inputs, bench.room)
     return large.figures(bench.test, case, inputs)
 
 
@@ -264,7 +279,10 @@ def _closely(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck],
     first = bench.proxy.last
     if first is None:
         raise JudgeError("the op's test file passed a case without calling the kernel")
-    series = Series(bench.proxy, bench.test, case, first, bench.device, seed ^ _OTHER_SEED, once, bench.progress.notes)
+    notes = bench.progress.notes
+    series = Series(
+        bench.proxy, bench.test, case, first, bench.device, seed ^ _OTHER_SEED, once, notes, bench.any_order
+    )
     for check in checks:
         with bench.progress.timed(check.__name__):
             check(series)

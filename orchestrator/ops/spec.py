@@ -56,6 +56,7 @@ class OpSpec(Strict):
     precision: Annotated[float, Field(ge=1)]
     bench: Bench
     host_operations: tuple[str, ...] = ()
+    repeatable: bool = False  # the same call gives the same bits: no atomics that add in another order each time
     equivalent_decoys: dict[str, str] = {}
     decision: dict[str, Any] = {}
     entry_checks: bool = False  # the entry is to check what it assumes of its arguments; a kernel's report says if not

@@ -39,12 +39,13 @@ async def run(
     entries: Sequence[Entry],
     by: Sequence[str],
     op: Op,
-    executors: Sequence[Executor],
+    executor: Executor,
+    jobs: int,
     settings: JudgeSettings,
     say: Callable[[str], None],
 ) -> Score:
-    """Every file by every layer, by as many judges at once as there are executors; a line a file is said as it ends."""
-    judging = (await asyncio.gather(*(executor.start() for executor in executors)))[0]
+    """Every file by every layer, so many at once; a line a file is said as it ends."""
+    judging = await executor.start()
     if settings.require_sandbox:
         require_sandbox(judging)
     versions = ", ".join(f"{name} {version}" for name, version in judging.versions.items())
@@ -53,14 +54,14 @@ async def run(
     waiting = iter(entries)
     results: dict[str, list[Result]] = {}
 
-    async def work(executor: Executor) -> None:
+    async def work() -> None:
         for entry in waiting:
             seen = await _by_layers(entry, by, op, executor, _settings_for(entry, settings, judging))
             of_file = results[entry.name] = [result(entry, one, judging) for one in seen]
             seconds = sum(one.seconds for one in of_file)
             say(f"{len(results):>3}/{len(entries)} {entry.name}: {line(of_file)} ({seconds:.1f} s)")
 
-    await asyncio.gather(*(work(executor) for executor in executors))
+    await asyncio.gather(*(work() for _ in range(jobs)))
     return Score(judging, tuple(one for entry in entries for one in results[entry.name]))
 
 

@@ -74,6 +74,17 @@ async def test_an_honest_kernel_passes_all_checks(judge: LocalExecutor, make_job
     assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
 
 
+@pytest.mark.parametrize("repeatable", [False, True])
+async def test_atomics_may_add_in_any_order_unless_the_op_asks_for_the_same_bits(
+    judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op, repeatable: bool
+) -> None:
+    kernel = (ZOO / "atomics_in_any_order.py").read_bytes()
+    job = make_job(kernel, op=small_rmsnorm, skip=("steady_state",), seed=4, repeatable=repeatable)
+    report = await judge.judge(job)
+    assert report.status is (Status.NONDETERMINISTIC if repeatable else Status.PASSED), report.message
+    assert any("add in another order" in note for note in report.notes) is not repeatable
+
+
 async def test_a_check_that_does_not_exist_cannot_be_switched_off(judge: LocalExecutor, make_job: MakeJob) -> None:
     with pytest.raises(JudgeError, match="no check everything"):
         await judge.judge(make_job(zoo_kernel("good"), skip=("everything",)))

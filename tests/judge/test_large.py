@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,11 +81,12 @@ def test_the_whole_result_has_the_shape_that_is_promised(
 
 def test_it_is_for_the_full_sweep_on_a_gpu_and_else_said_to_be_left_out(rmsnorm: Op, tmp_path: Path) -> None:
     with loaded(rmsnorm, tmp_path / "op", lambda result: result) as test:
-        notes: list[str] = []
-        assert large.cases(test, True, None, notes) == [] and not notes
-        assert large.cases(test, False, None, notes) == []
-        assert "left out: float16-M2097155xN1024" in notes[0] and "no GPU" in notes[0]
-        (case,) = test.large()
+        assert large.cases(test, quick=True) == []
+        (case,) = large.cases(test, quick=False)
+        assert (
+            large.left_out(case, "no GPU")
+            == "left out: float16-M2097155xN1024-scale1, which takes 69 GB on a GPU (no GPU)"
+        )
         assert large.is_large(case) and not any(large.is_large(one) for one in test.cases())
         assert case.dims["M"] * case.dims["N"] > 2**31
 
@@ -94,6 +96,23 @@ async def test_parts_that_depend_on_each_other_are_refused(judge: LocalExecutor,
     result = await opcheck.check(with_large(rmsnorm, along="N"), judge)
     (broken,) = result.decoys
     assert broken.fate is Fate.BROKEN and "depend on each other along N" in broken.detail
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU with 90 GB")
+@pytest.mark.asyncio(loop_scope="session")
+async def test_judges_of_one_card_take_turns(judge: LocalExecutor, rmsnorm: Op, tmp_path: Path) -> None:
+    """The memory holds one large case: a second judge that did not wait would leave its own out, or fail."""
+    settings = JudgeSettings(device="gpu", quick=False)
+    others = [LocalExecutor("gpu", tmp_path / f"{number}.log") for number in range(2)]
+    files = [KernelFile("good", zoo_kernel("good"))]
+    try:
+        found = await asyncio.gather(*(verify(files, rmsnorm, one, settings, Silent()) for one in (judge, *others)))
+    finally:
+        for one in others:
+            await one.close()
+    for report in (one[0].report for one in found):
+        assert report.passed and report.cases[-1].name.startswith("float16-M2097155"), (report.message, report.notes)
 
 
 @pytest.mark.gpu

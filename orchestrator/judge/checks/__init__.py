@@ -26,6 +26,7 @@ class Call:
     """One call, as the judge knows it."""
 
     before: Mapping[str, torch.Tensor]  # private copies of the inputs
+    intact: bool  # the shared buffer holds what it held before, every byte; where not, the regions say what
     regions: Mapping[str, tuple[torch.Tensor, Slot]]  # the inputs' bytes in the shared buffer afterwards, with zones
     fill: int  # the value of the zones' bytes
     results: tuple[torch.Tensor, ...]  # private copies

@@ -31,7 +31,7 @@ def every_configuration(series: Series) -> None:
         end = time.monotonic() + _SECONDS
         for one, index in itertools.product(sizes, range(1, count)):
             if one is not series and time.monotonic() > end:
-                series.notes.append(f"autotune configurations from {index} on were not tried at the large size")
+                series.note(f"autotune configurations from {index} on were not tried at the large size")
                 break
             series.proxy.choose_configuration(index)
             if not one.right(one.first.inputs):

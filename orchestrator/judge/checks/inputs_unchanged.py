@@ -13,18 +13,20 @@ import torch
 
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks import Call
-from orchestrator.judge.memory import bytes_of, tensor_in
+from orchestrator.judge.memory import bytes_of, counts, tensor_in
 from orchestrator.records import Status
 
 
 def inputs_unchanged(call: Call) -> None:
     """Raises CandidateFailed naming the first input whose bytes differ."""
-    for name, original in call.before.items():
-        if name in call.in_place:
-            _holds(call, name, call.in_place[name])
-            continue
-        differ = bytes_of(original) != bytes_of(tensor_in(*call.regions[name]))
-        if count := int(differ.sum()):
+    if call.intact and not call.in_place:
+        return
+    for name, index in call.in_place.items():
+        _holds(call, name, index)
+    kept = [name for name in call.before if name not in call.in_place]
+    differ = [bytes_of(call.before[name]) != bytes_of(tensor_in(*call.regions[name])) for name in kept]
+    for name, count in zip(kept, counts(differ), strict=True):
+        if count:
             raise CandidateFailed(Status.INPUT_MUTATED, f"input {name} was changed by the call ({count} bytes differ)")
 
 

@@ -12,15 +12,22 @@ from __future__ import annotations
 
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks import Call
-from orchestrator.judge.memory import gaps_in, zones_in
+from orchestrator.judge.memory import counts, gaps_in, zones_in
 from orchestrator.records import Status
+
+_SIDES = ("before", "after", "between the rows of")
 
 
 def red_zones(call: Call) -> None:
     """Raises CandidateFailed naming the input and the side."""
-    for name, (region, slot) in call.regions.items():
-        beside = (*zones_in(region, slot), gaps_in(region, slot))
-        for side, zone in zip(("before", "after", "between the rows of"), beside, strict=True):
-            if written := int((zone != call.fill).sum()):
-                message = f"wrote {written} bytes {side} input {name}, outside the tensor"
-                raise CandidateFailed(Status.OUT_OF_BOUNDS, message)
+    if call.intact:
+        return
+    beside = [
+        (f"{side} input {name}", zone)
+        for name, place in call.regions.items()
+        for side, zone in zip(_SIDES, (*zones_in(*place), gaps_in(*place)), strict=True)
+        if zone.numel()
+    ]
+    for (where, _), written in zip(beside, counts([zone != call.fill for _, zone in beside]), strict=True):
+        if written:
+            raise CandidateFailed(Status.OUT_OF_BOUNDS, f"wrote {written} bytes {where}, outside the tensor")

@@ -13,20 +13,21 @@ from typing import Any
 
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.series import Series
+from orchestrator.judge.proxy import Exchange
 from orchestrator.records import Status
 
 
 def steady_state(series: Series) -> None:
     """Raises CandidateFailed naming the global that the third of three calls alike left different."""
-    _, before, after = (_kept(series) for _ in range(3))
+    _, before, after = map(_kept, series.again())
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
         message = f"the same call again left the global {changed[0]!s:.80} different: the file counts its calls"
         raise CandidateFailed(Status.FORBIDDEN, message)
 
 
-def _kept(series: Series) -> Mapping[str, Any]:
-    kept = series.proxy.ask(series.first.inputs, series.first.parameters).returned.evidence.get("kept", {})
+def _kept(call: Exchange) -> Mapping[str, Any]:
+    kept = call.returned.evidence.get("kept", {})
     if not isinstance(kept, dict):
         raise CandidateFailed(Status.TAMPERED, "the candidate interfered with the judge: its globals are malformed")
     return kept

@@ -23,11 +23,13 @@ from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import Arena, DeviceArena
 from orchestrator.judge.timing import baselines, cases
 from orchestrator.judge.timing.contender import Contender
-from orchestrator.judge.timing.statistics import median
+from orchestrator.judge.timing.statistics import geomean, median
 from orchestrator.measured import AS_WRITTEN, Launch, LaunchTimings, SweepJob, Swept
 from orchestrator.records import Compiled, to_json
 from orchestrator.tree import remove_tree
 
+_HALVED_AFTER = 4  # shapes
+_ALWAYS_FOLLOWED = 4  # ways
 _PASSES = 2  # over all ways at a shape, each in another order
 _REPLAYS = 12
 _WHY = 300  # characters
@@ -41,10 +43,16 @@ class _Way:
     latencies_us: list[float] = field(default_factory=list)
     compiled: dict[str, Compiled] = field(default_factory=dict)  # by what they are
     failed: str = ""
+    slower: float = 0.0
+
+    @property
+    def followed(self) -> bool:
+        return not (self.failed or self.slower)
 
     def timings(self) -> LaunchTimings:
-        times = () if self.failed else tuple(self.latencies_us)
-        return LaunchTimings(self.launch, times, self.failed, () if self.failed else tuple(self.compiled.values()))
+        if not self.followed:
+            return LaunchTimings(self.launch, (), self.failed, slower=self.slower)
+        return LaunchTimings(self.launch, tuple(self.latencies_us), compiled=tuple(self.compiled.values()))
 
 
 def sweep(job: SweepJob, server: ForkServer, versions: dict[str, str], tell: Callable[[str], None]) -> Swept:
@@ -89,11 +97,11 @@ class _Sweep:
     ) -> list[str]:
         """The names of the shapes that every way was timed at; one that was cut short is left out."""
         done: list[str] = []
-        for case in every:
+        for case in random.Random(seed).sample(every, len(every)):  # so that the first few are of all kinds
             inputs = test.make_inputs(case, "cuda", seed)
             times: dict[int, list[float]] = {}
             for _ in range(_PASSES):
-                living = [number for number, way in enumerate(self.ways) if not way.failed]
+                living = [number for number, way in enumerate(self.ways) if way.followed]
                 for number in random.sample(living, len(living)):
                     if time.monotonic() > deadline:
                         return done
@@ -105,6 +113,8 @@ class _Sweep:
                 self.ways[number].latencies_us.append(median(found))
             done.append(cases.name(case))
             tell(_line(done[-1], self.ways))
+            if len(done) % _HALVED_AFTER == 0:
+                give_up_the_slower(self.ways)
         return done
 
     def end(self) -> None:
@@ -150,9 +160,26 @@ class _Sweep:
         return self._contender
 
 
+def give_up_the_slower(ways: Sequence[_Way]) -> None:
+    """The slower half of the ways that are still followed, by the geometric mean over the shapes so far.
+
+    The file as it is written, the first, stays, and so do the fastest few: only one way is written down in the end.
+    """
+    written, *others = ways
+    ratios = {
+        number: geomean([us / own for us, own in zip(way.latencies_us, written.latencies_us, strict=True)])
+        for number, way in enumerate(others)
+        if way.followed
+    }
+    ranked = sorted(ratios, key=ratios.__getitem__)
+    for number in ranked[max(_ALWAYS_FOLLOWED, len(ranked) // 2) :]:
+        if ratios[number] > 1:
+            others[number].slower = ratios[number]
+
+
 def _line(name: str, ways: Sequence[_Way]) -> str:
     """One shape, for whoever watches."""
-    timed = [way for way in ways if way.latencies_us and not way.failed]
+    timed = [way for way in ways if way.latencies_us and way.followed]
     best = min(timed, key=lambda way: way.latencies_us[-1])
     return (
         f"{name}: {ways[0].latencies_us[-1]:.2f} us as written, {best.latencies_us[-1]:.2f} us with {best.launch} "
