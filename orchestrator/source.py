@@ -330,7 +330,8 @@ def _wrapped(tree: ast.Module, paths: Mapping[str, str]) -> set[str]:
 
 
 def _class(node: ast.ClassDef, paths: Mapping[str, str]) -> Class:
-    bases = tuple(_dotted(base, paths) for base in node.bases)
+    plain = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]  # Generic[T] is Generic
+    bases = tuple(_dotted(base, paths) for base in plain)
     return Class(node.name, node, bases, _decorators(node.decorator_list, paths))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -50,6 +51,7 @@ class Proxy:
         self._signature = _signature(job)
         self._device = device
         self._limits = job.limits
+        self.kernel = Path(job.folder) / job.kernel
         self.in_place = job.in_place
         self._checks = checks
         self._compiles = device != "cpu"  # Triton's interpreter has nothing to compile

@@ -2,8 +2,8 @@
 
 `check` is the whole interface. No findings means accepted. Owns the order of the rules and nothing they say: names and
 attributes are judged in `mentions`, host computing and caches in `host` and `callsites`, the shape of the file in
-`structure`, addresses in kernels in `pointers`, counts of calls in `counts`; the lists are in `names`, and which values
-may be tensors is inferred in `infer`.
+`structure`, classes in `classes`, addresses in kernels in `pointers`, counts of calls in `counts`; the lists are in
+`names`, and which values may be tensors is inferred in `infer`.
 
 A rule can refuse, not prove: what only numbers can tell (a wrong constant, an ignored eps) is the judge's.
 """
@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.policy import callsites, counts, host, mentions, pointers, structure
+from orchestrator.policy import callsites, classes, counts, host, mentions, pointers, structure
 from orchestrator.policy.check import Check, Place, Remark, Rule, walk
 from orchestrator.policy.infer import Inference
 from orchestrator.policy.values import EMPTY, TENSOR
@@ -57,7 +57,7 @@ RULES: dict[type[ast.AST], tuple[Rule, ...]] = {
     ast.AsyncWith: (structure.refused,),
     ast.Await: (structure.refused,),
     ast.FunctionDef: (structure.function, structure.shadowed, counts.counted),
-    ast.ClassDef: (structure.klass,),
+    ast.ClassDef: (classes.klass,),
     ast.arg: (structure.parameter,),
 }
 
@@ -114,7 +114,8 @@ def _context(source: Source, inference: Inference, allow: frozenset[str]) -> Che
     roots = [source.tree, *inference.handed, *([entry.node] if entry else [])]
     fields = {name for _, name in inference.attributes}
     methods = {f.name for f in source.functions if f.owner is not None and not f.name.startswith("__")}
-    return Check(source, inference, allow, frozenset(inference.reachable(*roots)), frozenset(fields | methods))
+    named = fields | methods | set(classes.record_fields(source))
+    return Check(source, inference, allow, frozenset(inference.reachable(*roots)), frozenset(named))
 
 
 def _remarks(context: Check) -> Iterator[Remark]:
@@ -123,7 +124,7 @@ def _remarks(context: Check) -> Iterator[Remark]:
             yield from _in_place(rule(context, node, place), place)
         if isinstance(node, ast.stmt):
             yield from structure.statement(context, node, place)
-            yield from structure.class_body(context, node, place)
+            yield from classes.class_body(context, node, place)
     yield from structure.rebound(context)
     yield from _launches(context)
     yield from _import_work(context)

@@ -109,7 +109,7 @@ def _launcher(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, fun
 
 def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     owner = str(ref.key)
-    fields = inf.fields(owner)
+    fields = [] if inf.method(owner, "__init__") else inf.fields(owner)
     for name, value in [*zip(fields, arguments.positional, strict=False), *arguments.keywords]:
         inf.set_attribute(owner, name, value)
     for name in fields:
@@ -123,8 +123,9 @@ def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functi
 
 
 def _instance(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
-    """Calling an nn.Module runs its forward."""
-    method = inf.method(str(ref.key), "forward")
+    """Calling an nn.Module runs its forward, another instance its `__call__`."""
+    module = "torch.nn.Module" in inf.classes[str(ref.key)].bases
+    method = inf.method(str(ref.key), "forward" if module else "__call__")
     if method is None:
         return TENSOR_VALUE
     inf.bind_self(method, str(ref.key))
@@ -274,13 +275,18 @@ def _namedtuple(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
     return refer("factory", node)
 
 
+def _namespace(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    return contain(inf, node, arguments).join(refer("record", node))
+
+
 def _record(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     """An instance of a collections.namedtuple; which field is which is not followed."""
-    return contain(inf, node, arguments).join(refer("record", node))
+    return _namespace(inf, arguments, node)
 
 
 _SPECIAL: dict[str, Callable[[Inference, Arguments, ast.AST], Value]] = {
     "collections.namedtuple": _namedtuple,
+    "types.SimpleNamespace": _namespace,
     "functools.partial": _make_partial,
     "functools.reduce": _reduce,
     "typing.cast": _second,

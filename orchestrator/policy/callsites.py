@@ -125,7 +125,7 @@ def _call_getattr(check: Check, node: ast.Call, label: str, place: Place) -> Ite
 
 
 # Names that pass tensors on without looking at them.
-_CARRIES = ("torch.", "triton.tools.", "functools.", "typing.", "itertools.", "collections.", "dataclasses.")
+_CARRIES = ("torch.", "triton.tools.", "functools.", "typing.", "itertools.", "collections.", "dataclasses.", "types.")
 
 
 def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:

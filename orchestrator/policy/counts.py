@@ -2,8 +2,9 @@
 
 A count of calls can decide, after more of them than any judge makes, that nothing need be computed. Honest files keep
 what is computed once for its key. Owns what counting looks like in the text: a container of the module that grows
-unguarded, an element that is stored from itself, an iterator of the module that is advanced. Cannot see a count that
-is kept in device memory, or behind other names; the judge's `steady_state` compares what a file keeps.
+unguarded, an element that is stored from itself, an iterator that outlives the call (each use of it advances it).
+Cannot see a count that is kept in device memory, or behind other names; the judge's `steady_state` compares what a
+file keeps, the positions of its iterators among it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from orchestrator.policy.values import Callable_
 from orchestrator.records import Finding
 
 _GROWS = names.words("append extend insert appendleft")
+_ITERATORS = names.words("iter map filter zip enumerate reversed")
 _ADVICE = "keep nothing but what is computed once for its key; every call does the same"
 
 
@@ -47,8 +49,9 @@ def _expressions(check: Check, function: ast.FunctionDef, node: ast.AST, guarded
     while pending:
         current = pending.pop()
         name = _counting(current)
-        if name and name not in guarded and _kept(check, function, name):
-            yield _finding(check, current, name)
+        grows = name and name not in guarded and _kept(check, function, name)
+        if grows or _advances(check, function, current) or _steps(check, function, current):
+            yield _finding(check, current, name or ast.unparse(current))
         pending += [child for child in ast.iter_child_nodes(current) if not isinstance(child, ast.stmt)]
 
 
@@ -57,8 +60,6 @@ def _counting(node: ast.AST) -> str:
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _GROWS:
             return _root(owner)
-        case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]):
-            return name
         case ast.AugAssign(target=ast.Subscript() as target):
             return _root(target)
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
@@ -86,6 +87,54 @@ def _kept(check: Check, function: Callable_, name: str) -> bool:
         return value is not None and bool(value.of("box"))
     made = ast.List | ast.Dict | ast.Call
     return any(arg.arg == name and isinstance(default, made) for arg, default in check.inference.defaults(function))
+
+
+def _steps(check: Check, function: ast.FunctionDef, node: ast.AST) -> bool:
+    """`self.calls += 1` in a method that is not the one that makes `self`."""
+    match node:
+        case ast.AugAssign(target=ast.Attribute(value=ast.Name() as owner)):
+            making = function.name in ("__init__", "__post_init__")
+            own = [arg.arg for arg in function.args.args[:1]] == [owner.id]
+            return own and not making and bool(check.value(owner).of("inst"))
+    return False
+
+
+def _advances(check: Check, function: Callable_, node: ast.AST) -> bool:
+    """Whether the node is a name of the module, or of a parameter, that was made as an iterator."""
+    if not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)):
+        return False
+    scope = check.inference.scopes[function].resolve(node.id)
+    made: list[ast.expr | None]
+    if scope is check.inference.module:
+        made = [value for name, value in _assigned(check.source.tree.body) if name == node.id]
+    else:
+        made = [default for arg, default in check.inference.defaults(function) if arg.arg == node.id]
+    return any(_iterator(check, value) for value in made)
+
+
+def _assigned(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """The names that are assigned at the top of the file, each with what it was assigned."""
+    for node in body:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                yield from ((target.id, value) for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value
+        for inner in ("body", "orelse"):
+            if isinstance(node, ast.If | ast.For | ast.Try):
+                yield from _assigned(getattr(node, inner, []))
+
+
+def _iterator(check: Check, made: ast.expr | None) -> bool:
+    """Whether an expression makes what is used up by use."""
+    if isinstance(made, ast.GeneratorExp):
+        return True
+    if not isinstance(made, ast.Call):
+        return False
+    if isinstance(made.func, ast.Name) and made.func.id in _ITERATORS:
+        return True
+    generators = {ref.key for ref in check.value(made.func).of("def")} & set(check.inference.yields)
+    return bool(generators) or check.source.dotted(made.func).startswith("itertools.")
 
 
 def _absent(test: ast.expr) -> frozenset[str]:

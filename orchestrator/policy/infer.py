@@ -238,6 +238,11 @@ class Inference:
                 self.call(target, early, self.current)
                 self.escape(target, kernel)
                 self.unfolding.remove(ref.key)
+        called = [(str(ref.key), self.method(str(ref.key), "__call__")) for ref in value.of("inst")]
+        for owner, method in called:
+            if method is not None:
+                self.bind_self(method, owner)
+                value = value.join(refer("def", method.node, 1))
         for ref in value.of("def"):
             node = ref.key
             assert isinstance(node, Callable_)

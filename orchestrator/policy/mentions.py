@@ -117,7 +117,7 @@ def _hidden(label: str, owner: Value) -> bool:
 
 
 def _of_tensor(check: Check, node: ast.AST, label: str) -> Iterator[Remark]:
-    if label in names.TENSOR_FACTS | names.TENSOR_VIEW_ATTRIBUTES | names.TENSOR_METHODS or label in check.attributes:
+    if label in names.TENSOR_FACTS | names.TENSOR_VIEW_ATTRIBUTES | names.TENSOR_METHODS:
         return
     if label == "__name__":  # type(x).__name__ in a message
         return

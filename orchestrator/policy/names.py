@@ -33,7 +33,7 @@ MODULES = words(
     triton.runtime triton.runtime.driver triton.runtime.driver.active
     triton.runtime.driver.active.utils triton.tools triton.tools.tensor_descriptor math typing functools
     dataclasses enum collections collections.abc contextlib itertools logging numbers warnings __future__ packaging
-    packaging.version"""
+    packaging.version types"""
 )
 
 STDLIB = {
@@ -45,6 +45,7 @@ STDLIB = {
     "itertools": words("product chain chain.from_iterable repeat cycle islice zip_longest count"),
     "logging": words("getLogger Logger DEBUG INFO WARNING ERROR CRITICAL NOTSET"),
     "numbers": words("Number Integral Real"),
+    "types": words("SimpleNamespace"),
     "warnings": words("warn filterwarnings simplefilter"),
     "packaging.version": words("Version parse InvalidVersion"),
     "typing": frozenset(typing.__all__) - {"get_type_hints", "ForwardRef"},
@@ -99,6 +100,13 @@ QUERIES = words(
     torch.autograd.function.FunctionCtx torch.FloatTensor torch.LongTensor torch.IntTensor torch.BoolTensor
     torch.HalfTensor torch.BFloat16Tensor torch.autograd.Function torch.nn.Module torch.library.wrap_triton
     torch.cuda.set_device torch.ops.aten.is_non_overlapping_and_dense"""
+)
+ASKING = words(  # what may fail where there is no device, and may stand in a try
+    """torch.device torch.cuda.current_device torch.cuda.get_device_properties torch.cuda.get_device_capability
+    torch.cuda.get_device_name torch.cuda.is_available torch.cuda.device_count torch.accelerator.current_accelerator
+    torch.xpu.current_device torch.xpu.get_device_properties triton.runtime.driver.active.get_current_target
+    triton.runtime.driver.active.get_current_device triton.runtime.driver.active.get_active_torch_device
+    triton.runtime.driver.active.utils.get_device_properties"""
 )
 TORCH_DECORATORS = words(
     """torch.amp.custom_fwd torch.amp.custom_bwd torch.cuda.amp.custom_fwd torch.cuda.amp.custom_bwd
@@ -171,6 +179,7 @@ BASES = words(
     """torch.autograd.Function torch.autograd.function.Function torch.nn.Module typing.NamedTuple enum.Enum
     enum.IntEnum enum.StrEnum enum.Flag enum.IntFlag"""
 )
+PLAIN_BASES = words("object typing.Protocol typing.Generic")
 AUTOGRAD = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 
 # --- attributes and methods

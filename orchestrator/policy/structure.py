@@ -1,4 +1,4 @@
-"""Rules about the shape of the file: imports, bindings, statements, classes, decorators, code that runs at import.
+"""Rules about the shape of the file: imports, bindings, statements, decorators, code that runs at import.
 
 Owns what does not need to know whether a value is a tensor.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from orchestrator.policy import names
+from orchestrator.policy import classes, names
 from orchestrator.policy.check import Check, Place, Remark
 from orchestrator.policy.mentions import WRITE_A_KERNEL, path
 from orchestrator.policy.values import bound_by
@@ -131,11 +131,11 @@ def deleted(check: Check, node: ast.Delete, place: Place) -> Iterator[Remark]:
 
 
 def tried(check: Check, node: ast.Try, place: Place) -> Iterator[Remark]:
-    """`try` may choose between imports, and do nothing else."""
+    """`try` may choose between imports, or ask about the machine, and do nothing else."""
     handlers = [statement for handler in node.handlers for statement in handler.body]
     if all(_harmless(check, s) for s in [*node.body, *handlers, *node.orelse]) and not node.finalbody:
         return
-    advice = "let errors out: a kernel that fails must be seen to fail. try is for version-dependent imports only"
+    advice = "let errors out: a kernel that fails must be seen to fail. try is for imports and device queries only"
     yield check.forbidden(node, "try around code that is not an import", advice)
 
 
@@ -145,8 +145,20 @@ def _harmless(check: Check, node: ast.stmt) -> bool:
             return True
         case ast.Expr(value=ast.Constant()):
             return True
-        case ast.Assign(targets=[ast.Name()], value=ast.Constant() | ast.Attribute() | ast.Name()):
+        case ast.Assign(targets=[ast.Name()], value=value) | ast.Return(value=ast.expr() as value):
+            return _asks(check, value)
+    return False
+
+
+def _asks(check: Check, value: ast.expr) -> bool:
+    """Whether an expression is a constant, a name, or a question about the machine."""
+    match value:
+        case ast.Constant() | ast.Name():
             return True
+        case ast.Attribute(value=owner):
+            return _asks(check, owner)
+        case ast.Call(func=function, args=args, keywords=[]):
+            return check.source.dotted(function) in names.ASKING and all(_asks(check, arg) for arg in args)
     return False
 
 
@@ -242,13 +254,13 @@ def _top_level(
             yield from _top_level(arm, (*branch, (id(node), number)))
 
 
-# --- functions and classes
+# --- functions
 
 
 def function(check: Check, node: ast.FunctionDef, place: Place) -> Iterator[Remark]:
     """A def: its decorators, and its name when it is magic."""
-    if node.name.startswith("__") and not _allowed_magic(check, node.name, place.parent):
-        advice = "write plain functions; of the magic methods only __init__ of an nn.Module is allowed"
+    if node.name.startswith("__") and not classes.allowed_magic(check, node.name, place.parent):
+        advice = "write plain methods; of the magic ones a plain class may have __init__, __call__ and __repr__"
         yield check.forbidden(node, f"the magic method {node.name}", advice)
     info = check.inference.functions[node]
     for decorator, dotted in zip(node.decorator_list, info.decorators, strict=True):
@@ -256,37 +268,3 @@ def function(check: Check, node: ast.FunctionDef, place: Place) -> Iterator[Rema
             continue
         if not dotted.startswith("torch."):  # torch names are judged where they stand
             yield check.forbidden(decorator, "a decorator that is not on the list", "use triton.jit, triton.autotune")
-
-
-def _allowed_magic(check: Check, name: str, parent: ast.AST) -> bool:
-    if not isinstance(parent, ast.ClassDef):
-        return False
-    info = check.inference.classes[parent.name]
-    if "torch.nn.Module" in info.bases:
-        return name == "__init__"
-    return "dataclasses.dataclass" in info.decorators and name == "__post_init__"
-
-
-def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:
-    """A class: its bases, and where it stands."""
-    info = check.inference.classes[node.name]
-    for base, dotted in zip(node.bases, info.bases, strict=True):
-        if dotted not in names.BASES:
-            advice = "derive from torch.autograd.Function or torch.nn.Module, or write functions"
-            yield check.forbidden(base, f"the base class {dotted or 'that is no plain name'}", advice)
-    if not node.bases and "dataclasses.dataclass" not in info.decorators:
-        yield check.forbidden(node, "a class without an allowed base", "use a function, constants, or a dataclass")
-    if set(info.decorators) - {"dataclasses.dataclass", "enum.unique"}:
-        yield check.forbidden(node, "a class decorator that is not on the list", "use @dataclass or none")
-    if node.keywords:
-        yield check.forbidden(node, "class keywords such as metaclass=", "leave them out")
-    if not isinstance(place.parent, ast.Module):
-        yield check.forbidden(node, "a class inside another block", "define classes at the top of the file")
-
-
-def class_body(check: Check, node: ast.stmt, place: Place) -> Iterator[Remark]:
-    """A class holds methods, fields and constants."""
-    allowed = (ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Pass)
-    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    if isinstance(place.parent, ast.ClassDef) and not isinstance(node, allowed) and not docstring:
-        yield check.forbidden(node, "a statement in a class body", "keep methods, fields and constants only")

@@ -23,6 +23,7 @@ CHEATS = [path for path in EVERY if visible(path)]
 CHECKS = {
     *("host_operations", "launches", "inputs_unchanged", "red_zones", "overruns", "own_storage", "global_state"),
     *("fresh_values", "changed_element", "deterministic", "zone_reads", "earlier_result", "steady_state"),
+    *("program_order", "recycled_memory", "guarded_loads"),
     *("muted_launches", "every_configuration", "other_warps", "device_trace", "compiles"),
 }
 

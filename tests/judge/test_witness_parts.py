@@ -5,8 +5,10 @@ from __future__ import annotations
 import collections
 import functools
 import gc
+import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -178,6 +180,14 @@ def test_a_plain_tensor_may_be_seen_as_an_array() -> None:
         assert torch.ones(3).view(torch.uint8).numpy().size == 12
 
 
+def _iterators() -> Iterator[object]:
+    """As files may keep them, each with more to come."""
+    yield from ([iter([1, 2]), iter(range(3)), iter({1: 2, 3: 4}), iter("abc"), reversed([1, 2]), enumerate([5, 5])])
+    yield from ([zip([1, 2], [3, 4], strict=True), map(abs, [1, 2]), filter(None, [1, 2]), itertools.count()])
+    yield from ([itertools.cycle([1, 1, 2]), itertools.islice(range(9), 5), itertools.chain([1, 2], [3])])
+    yield (number for number in range(3))
+
+
 class _Settings:
     count = 0
 
@@ -195,8 +205,11 @@ def test_what_a_file_keeps_is_told_by_its_content(monkeypatch: pytest.MonkeyPatc
         (lambda calls=[]: calls, lambda held: held().append(1)),  # noqa: B006
         (_Settings, lambda held: setattr(held, "count", held.count + 1)),
         (_Settings(), lambda held: setattr(held, "count", 5)),
+        (dict.fromkeys(range(50_000)), lambda held: held.popitem()),
+        (SimpleNamespace(count=[]), lambda held: held.count.append(1)),
         (torch.zeros(3), lambda held: held.add_(1)),
         (cached, lambda held: held().add_(1)),
+        *[(held, next) for held in _iterators()],
     ]
     cached()
     kept = Kept(frozenset({__file__}))

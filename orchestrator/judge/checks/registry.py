@@ -12,6 +12,7 @@ from orchestrator.judge.checks.earlier_result import earlier_result
 from orchestrator.judge.checks.every_configuration import every_configuration
 from orchestrator.judge.checks.fresh_values import fresh_values
 from orchestrator.judge.checks.global_state import global_state
+from orchestrator.judge.checks.guarded_loads import guarded_loads
 from orchestrator.judge.checks.host_operations import host_operations
 from orchestrator.judge.checks.inputs_unchanged import inputs_unchanged
 from orchestrator.judge.checks.launches import launches
@@ -19,6 +20,8 @@ from orchestrator.judge.checks.muted_launches import muted_launches
 from orchestrator.judge.checks.other_warps import other_warps
 from orchestrator.judge.checks.overruns import overruns
 from orchestrator.judge.checks.own_storage import own_storage
+from orchestrator.judge.checks.program_order import program_order
+from orchestrator.judge.checks.recycled_memory import recycled_memory
 from orchestrator.judge.checks.red_zones import red_zones
 from orchestrator.judge.checks.series import SeriesCheck
 from orchestrator.judge.checks.steady_state import steady_state
@@ -38,7 +41,10 @@ _SERIES: tuple[SeriesCheck, ...] = (
     changed_element,
     deterministic,
     every_configuration,
+    program_order,
+    recycled_memory,
     zone_reads,
+    guarded_loads,
     earlier_result,
     steady_state,
     muted_launches,

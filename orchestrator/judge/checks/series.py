@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -34,6 +35,16 @@ class Series:
         """Say it in the report, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def largest(self, elements: int) -> Series:
+        """The same of the case with most elements, as many as that at most, and of the dtype compared most finely.
+
+        There a row needs more than one block."""
+        every = [self.case, *self.test.cases(True), *self.test.holdouts(self.seed, True)]
+        fit = [one for one in every if math.prod(one.dims.values()) <= elements] or [self.case]
+        case = max(fit, key=lambda one: (math.prod(one.dims.values()), -torch.finfo(getattr(torch, one.dtype)).eps))
+        call = self.proxy.ask(self.test.make_inputs(case, self.device, self.seed), case.parameters)
+        return replace(self, case=case, first=call, _again=[])
 
     def fresh_inputs(self) -> dict[str, torch.Tensor]:
         """Other values of the same shapes; they come to lie at the same addresses."""

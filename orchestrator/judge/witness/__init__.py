@@ -8,6 +8,7 @@ can take it apart. Owns the order in which things are installed, watched and loo
   operations    torch operations that host code dispatched
   launches      kernels launched, with how many programs; muting them
   allocator     memory with canaries on both sides and poison inside
+  loads         where kernels read, in the interpreter, beside what they may
   kept          what the file keeps between calls, as fingerprints
   results       what a result shares its storage with, and attributes set on it
   trace         kernels that the device ran
@@ -27,6 +28,7 @@ from orchestrator.judge.witness import namespaces
 from orchestrator.judge.witness.allocator import Allocator
 from orchestrator.judge.witness.kept import Kept
 from orchestrator.judge.witness.launches import Launches
+from orchestrator.judge.witness.loads import Loads
 from orchestrator.judge.witness.operations import Operations
 from orchestrator.judge.witness.origin import Origins
 from orchestrator.judge.witness.results import Results
@@ -66,7 +68,7 @@ class Witness:
     def watching(self, inputs: Mapping[str, torch.Tensor], way: Way = Way.PLAIN) -> Iterator[Seen]:
         """Around one call of the entry, which is made in that way."""
         seen = Seen(self._allocator, self._results, self._kept, inputs)
-        self._allocator.release()
+        self._allocator.begin(recycling=way is Way.RECYCLED)
         with seen.trace if way is Way.TRACED else nullcontext():  # outermost: what it starts is no change
             yield from self._watching(seen, way)
 
@@ -74,15 +76,18 @@ class Witness:
         self._operations.clear()
         self._state.begin()
         self._launches.begin(way)
+        loads = Loads(self._allocator, seen.inputs) if way is Way.GUARDED else None
         depth = torch._C._len_torch_dispatch_stack()
         self._operations.__enter__()
         try:
-            yield seen
+            with loads or nullcontext():
+                yield seen
         finally:
             left = self._operations.leave(depth)
             self._launches.end()
             seen.operations = self._operations.found()
             seen.launches = self._launches.found()
+            seen.loads = loads.found() if loads else []
             seen.trace.own = self._launches.symbols()
             seen.state = left + self._state.end()
 
@@ -94,7 +99,8 @@ class Seen:
         self._allocator = allocator
         self._results = results
         self._kept = kept
-        self._inputs = inputs
+        self.inputs = inputs
+        self.loads: list[dict[str, object]] = []
         self.operations: list[dict[str, object]] = []
         self.launches: list[dict[str, object]] = []
         self.state: list[str] = []
@@ -106,7 +112,8 @@ class Seen:
             "operations": self.operations,
             "launches": self.launches,
             "overruns": self._allocator.overruns(),
-            "results": self._results.look(self._inputs, results),
+            "results": self._results.look(self.inputs, results),
+            "loads": self.loads,
             "state": self.state,
             **self.trace.found(),
             "kept": self._kept.fingerprints(),

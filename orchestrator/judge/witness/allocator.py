@@ -2,7 +2,8 @@
 
 Owns the padded blocks: where they lie, what is written into them, and whether the zones are intact after a call. A
 tensor served from here is an ordinary torch.Tensor on a storage of exactly its own size, aligned to 512 bytes.
-Uninitialised memory holds NaN, or a sentinel where the type has no NaN, so an element that no kernel writes shows.
+Uninitialised memory holds NaN, or a sentinel where the type has no NaN, so an element that no kernel writes shows; in a
+recycled call it holds what the last recycled call left in it, as memory from torch's own allocator does.
 
 Catches stores before the beginning and past the end, up to the width of the zone; reads there give NaN. Cannot see: a
 store further away, one that writes the canary's own bytes, one within the tensor but in the wrong place, and memory
@@ -14,7 +15,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy
 import torch
@@ -49,6 +50,9 @@ class _DeviceBlock:
         }
 
 
+_Made: TypeAlias = tuple[Any, int, torch.Tensor]  # the block, where the tensor lies in it, and that part of it, flat
+
+
 @dataclass
 class _Known:
     """One allocation: where its tensor lies in the block, and the block without keeping it alive."""
@@ -67,6 +71,17 @@ class Allocator:
         self._known: list[_Known] = []
         self._held: list[Any] = []
         self._held_bytes = 0
+        self._recycling = False
+        self._left: dict[
+            object, list[_Made]
+        ] = {}  # blocks of the last call, if it recycled, by what they were asked for
+        self._used: dict[object, list[_Made]] = {}  # of this one
+
+    def begin(self, *, recycling: bool) -> None:
+        """Another call begins; one that recycles is given what the call before it left, if that did so too."""
+        self.release()
+        self._recycling = recycling
+        self._left, self._used = (self._used if recycling else {}), {}
 
     def serve(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], line: int) -> Any:
         """What `func` would return, on padded memory; what it does return where that cannot be."""
@@ -91,6 +106,17 @@ class Allocator:
         hurt = [zone for zone, answer in zip(zones, _hurt(zones), strict=True) if answer]
         return [zone.report() for zone in hurt][:_MOST_REPORTED]
 
+    def beside(self) -> list[tuple[str, int, int]]:
+        """The zones of what is alive: whose and on which side, the first address and the one behind the last."""
+        found = []
+        for known in self._known:
+            block = known.block()
+            if isinstance(block, numpy.ndarray):
+                base = int(block.__array_interface__["data"][0])
+                found.append((f"before the tensor {known.described}", base, base + known.start))
+                found.append((f"behind the tensor {known.described}", base + known.end, base + block.nbytes))
+        return found
+
     def release(self) -> None:
         """Let go of the blocks that were held for a look at the call."""
         self._held, self._held_bytes = [], 0
@@ -101,10 +127,16 @@ class Allocator:
         nbytes = span * dtype.itemsize
         zone = _zone(nbytes, (shape[-1] if len(shape) else 1) * dtype.itemsize)
         canary, poison = _bytes(dtype)
-        if device.type == "cpu":
-            block, start, flat = _host_block(dtype, span, nbytes, zone, canary, poison)
+        asked = (line, dtype, span, device)
+        if left := self._left.get(asked):
+            made = left.pop(0)
+        elif device.type == "cpu":
+            made = _host_block(dtype, span, nbytes, zone, canary, poison)
         else:
-            block, start, flat = _device_block(dtype, nbytes, zone, canary, poison, device)
+            made = _device_block(dtype, nbytes, zone, canary, poison, device)
+        if self._recycling:
+            self._used.setdefault(asked, []).append(made)
+        block, start, flat = made
         with torch._C._AutoDispatchBelowAutograd():  # a tensor of its own, not a view of one
             tensor = flat.as_strided(shape, stride)
         name = f"{str(dtype).removeprefix('torch.')} {tuple(shape)}"[:80]
@@ -169,9 +201,7 @@ def _bytes(dtype: torch.dtype) -> tuple[int, int]:
     return _INTEGER, _TRUE if dtype is torch.bool else _SENTINEL
 
 
-def _host_block(
-    dtype: torch.dtype, span: int, nbytes: int, zone: int, canary: int, poison: int
-) -> tuple[Any, int, torch.Tensor]:
+def _host_block(dtype: torch.dtype, span: int, nbytes: int, zone: int, canary: int, poison: int) -> _Made:
     raw = numpy.empty(2 * zone + ALIGNMENT + nbytes, numpy.uint8)
     start = zone + -(raw.__array_interface__["data"][0] + zone) % ALIGNMENT
     raw.fill(canary)
@@ -180,9 +210,7 @@ def _host_block(
     return raw, start, torch.frombuffer(raw, dtype=dtype, count=span, offset=start)
 
 
-def _device_block(
-    dtype: torch.dtype, nbytes: int, zone: int, canary: int, poison: int, device: torch.device
-) -> tuple[Any, int, torch.Tensor]:
+def _device_block(dtype: torch.dtype, nbytes: int, zone: int, canary: int, poison: int, device: torch.device) -> _Made:
     raw = torch.empty(2 * zone + ALIGNMENT + nbytes, dtype=torch.uint8, device=device)
     start = zone + -(raw.data_ptr() + zone) % ALIGNMENT
     raw.fill_(canary)

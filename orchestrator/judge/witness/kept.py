@@ -1,26 +1,28 @@
 """What the kernel file keeps between calls: a fingerprint of each of its globals.
 
 Owns the walk from a global to what it holds: containers, defaults and closures of functions, attributes of the file's
-own classes and objects, what lru_cache remembers, the bytes of tensors. Methods of the candidate's objects are never
-called. Two calls alike must leave the same fingerprints (the check `steady_state`): what differs is a count of calls,
-on the host or in device memory. Cannot see: state kept in a library's objects, an iterator's position, and what lies
-beyond the bounds.
+own classes and objects, what lru_cache remembers, the bytes of tensors, how far Python's own iterators and the file's
+generators have come. Methods of the candidate's objects are never called. Two calls alike must leave the same
+fingerprints (the check `steady_state`): what differs is a count of calls, on the host or in device memory. Cannot see:
+state kept in a library's objects, and what lies beyond the bounds.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
+import warnings
 import zlib
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Mapping
-from types import CellType, FunctionType
+from collections.abc import Iterable, Iterator, Mapping
+from types import CellType, FunctionType, GeneratorType, SimpleNamespace
 from typing import Any
 
 import torch
 
 _MOST_GLOBALS = 256
-_MOST_VALUES = 2000  # of one global
+_MOST_VALUES = 20_000  # of one global
 _MOST_BYTES = 16 << 20  # of one tensor
 _NAME = 80  # characters
 _PLAIN = (
@@ -29,6 +31,13 @@ _PLAIN = (
 )
 _LISTS = (list, tuple, set, frozenset, deque)
 _DICTS = (dict, OrderedDict, defaultdict)
+_ITERATORS = (
+    *(enumerate, filter, map, zip, reversed),
+    *(type(iter(kind())) for kind in (list, tuple, set, str, bytes, bytearray, dict)),
+    *(type(iter({}.items())), type(iter({}.values())), type(reversed([])), type(reversed({}))),
+    *(type(iter(range(0))), type(iter(range(1 << 70))), type(iter(int, 0))),
+    *(kind for kind in vars(itertools).values() if isinstance(kind, type) and issubclass(kind, Iterator)),
+)
 _LRU = ("_lru_cache_wrapper", "_lru_list_elem")
 
 
@@ -78,6 +87,8 @@ class _Print:
         if kind is torch.Tensor or kind is torch.nn.Parameter:
             self._feed(_bytes(item))
             return ()
+        if kind in _LISTS or kind in _DICTS:
+            self._feed(str(len(item)).encode())  # of one that is longer than the bound too
         if kind in _LISTS:
             return list(item)  # exactly these types: no method of the candidate's runs
         if kind in _DICTS:
@@ -88,6 +99,12 @@ class _Print:
             return gc.get_referents(item)
         if kind.__name__ in _LRU and kind.__module__ == "functools":
             return gc.get_referents(item)
+        if kind is SimpleNamespace:
+            return list(vars(item).values())
+        if kind is GeneratorType:
+            return _generator(item)
+        if kind in _ITERATORS:
+            return _position(item)
         return self._own(item)
 
     def _own(self, item: object) -> Iterable[object]:
@@ -109,6 +126,21 @@ class _Print:
 
 def _function(item: Any) -> Iterable[object]:
     return [item.__defaults__, item.__kwdefaults__, item.__closure__, vars(item)]
+
+
+def _generator(item: GeneratorType[Any, Any, Any]) -> Iterable[object]:
+    frame = item.gi_frame
+    return [] if frame is None else [frame.f_lasti, *dict(frame.f_locals).values()]
+
+
+def _position(item: Any) -> Iterable[object]:
+    """What an iterator would be made again from; of those that do not say it, their text and what they hold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            return [item.__reduce__()]
+        except TypeError:
+            return [*([repr(item)] if type(item) is itertools.count else []), *gc.get_referents(item)]
 
 
 def _bytes(tensor: Any) -> bytes:

@@ -3,7 +3,8 @@
 Owns the two places every launch passes: the interpreter's GridExecutor and the compiled JITFunction.run. A grid that
 is a function is evaluated once, by Triton, and what it returned is seen on the way. A muted launch of the candidate's
 own kernel runs no program; everything around it (hooks, heuristics, compiling, the grid) is done. A rewarped one runs
-with OTHER_WARPS where the launch says nothing of num_warps, and so would run with Triton's default of 4. In a process
+with OTHER_WARPS where the launch says nothing of num_warps, and so would run with Triton's default of 4. A reversed one
+runs its programs, in the interpreter, from the last to the first. In a process
 that is timed, launches of the file's own kernels can be made to run with other options than they say.
 
 Catches a kernel that is never launched, an empty grid, and, muted, a launch that the result does not need.
@@ -15,7 +16,8 @@ from __future__ import annotations
 import copy
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from triton.runtime import interpreter, jit
@@ -79,6 +81,24 @@ class Launches:
 
         return (lambda meta: seen(grid(meta))) if callable(grid) else seen(grid)
 
+    @contextmanager
+    def order_of(self, function: Any) -> Iterator[None]:
+        """The order in which the interpreter runs the programs of one launch, for as long as the context lasts."""
+        builder = interpreter.interpreter_builder
+        if self._way is not Way.REVERSED or not self._owns(function):
+            yield
+            return
+        usual = builder.set_grid_idx
+
+        def from_the_end(*index: int) -> None:
+            usual(*(size - 1 - place for size, place in zip(builder.grid_dim, index, strict=True)))
+
+        builder.set_grid_idx = from_the_end
+        try:
+            yield
+        finally:
+            del builder.set_grid_idx
+
     def options_for(self, function: Any, options: dict[str, Any]) -> dict[str, Any]:
         """The launch's options, with another number of warps where that is asked for and left open, or as forced."""
         if not self._owns(function):
@@ -124,7 +144,8 @@ def _interpreted(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, *args, **kwargs)
         executor = copy.copy(self)  # it may be kept and used again
         executor.grid = _current.grid_for(self.fn, self.grid)
-        return original(executor, *args, **kwargs)
+        with _current.order_of(self.fn):
+            return original(executor, *args, **kwargs)
 
     __call__.of_the_witness = True  # type: ignore[attr-defined]
     return __call__

@@ -1,8 +1,8 @@
-# status: FORBIDDEN | __call__ on a dataclass
+# status: FORBIDDEN | an operator of a class stands for a call
 import torch
 import triton
 import triton.language as tl
-from dataclasses import dataclass
+
 
 
 @triton.jit
@@ -23,11 +23,11 @@ def _launch(x, w, eps):
     return y
 
 
-@dataclass
+
 class _C:
-    def __call__(self, x, w, eps):
-        return _launch(x, w, eps)
+    def __matmul__(self, args):
+        return _launch(*args)
 
 
 def rmsnorm_triton(x, w, eps=1e-6):
-    return _C()(x, w, eps)
+    return _C() @ (x, w, eps)

@@ -1,0 +1,60 @@
+"""Rules about classes: their bases, their bodies, their magic methods, and what named records have for fields.
+
+Owns what a class may look like; what its methods do is judged like any function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from orchestrator.policy import names
+from orchestrator.policy.check import Check, Place, Remark
+from orchestrator.source import Source
+
+
+def allowed_magic(check: Check, name: str, parent: ast.AST) -> bool:
+    """Whether a class may define that method: what makes an instance, and what calling one does."""
+    if not isinstance(parent, ast.ClassDef):
+        return False
+    info = check.inference.classes[parent.name]
+    if "torch.nn.Module" in info.bases:
+        return name == "__init__"
+    if "dataclasses.dataclass" in info.decorators:
+        return name in ("__post_init__", "__call__", "__repr__")
+    return name in ("__init__", "__call__", "__repr__") and set(info.bases) <= names.PLAIN_BASES
+
+
+def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:
+    """A class: its bases, and where it stands."""
+    info = check.inference.classes[node.name]
+    for base, dotted in zip(node.bases, info.bases, strict=True):
+        if dotted not in names.BASES | names.PLAIN_BASES:
+            advice = "derive from torch.autograd.Function or torch.nn.Module, or write functions"
+            yield check.forbidden(base, f"the base class {dotted or 'that is no plain name'}", advice)
+    if set(info.decorators) - {"dataclasses.dataclass", "enum.unique"}:
+        yield check.forbidden(node, "a class decorator that is not on the list", "use @dataclass or none")
+    if node.keywords:
+        yield check.forbidden(node, "class keywords such as metaclass=", "leave them out")
+    if not isinstance(place.parent, ast.Module):
+        yield check.forbidden(node, "a class inside another block", "define classes at the top of the file")
+
+
+def record_fields(source: Source) -> Iterator[str]:
+    """The fields of named tuples and namespaces that are made by a call, where they are written out."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if source.dotted(node.func) == "types.SimpleNamespace":
+            yield from (keyword.arg for keyword in node.keywords if keyword.arg)
+        elif source.dotted(node.func) == "collections.namedtuple" and len(node.args) > 1:
+            parts = [part.value for part in ast.walk(node.args[1]) if isinstance(part, ast.Constant)]
+            yield from (name for part in parts if isinstance(part, str) for name in part.replace(",", " ").split())
+
+
+def class_body(check: Check, node: ast.stmt, place: Place) -> Iterator[Remark]:
+    """A class holds methods, fields and constants."""
+    allowed = (ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Pass)
+    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    if isinstance(place.parent, ast.ClassDef) and not isinstance(node, allowed) and not docstring:
+        yield check.forbidden(node, "a statement in a class body", "keep methods, fields and constants only")

@@ -1,0 +1,26 @@
+# cheat: a configuration that is wrong | expect: WRONG_VALUES
+import torch
+import triton
+import triton.language as tl
+@triton.autotune(configs=[triton.Config({"BLOCK": 1024, "FULL": True}), triton.Config({"BLOCK": 1024, "FULL": False})], key=["N"])
+@triton.jit
+def _rms(x_ptr, w_ptr, y_ptr, N, eps, FULL: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    acc = tl.zeros([BLOCK], tl.float32)
+    for c0 in range(0, N if FULL else BLOCK, BLOCK):
+        c = c0 + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * N + c, mask=c < N, other=0.0).to(tl.float32)
+        acc += x * x
+    rstd = 1.0 / tl.sqrt(tl.sum(acc, axis=0) / N + eps)
+    for c0 in range(0, N if FULL else BLOCK, BLOCK):
+        c = c0 + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * N + c, mask=c < N, other=0.0).to(tl.float32)
+        w = tl.load(w_ptr + c, mask=c < N, other=0.0).to(tl.float32)
+        tl.store(y_ptr + row * N + c, x * rstd * w, mask=c < N)
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    _rms[(M,)](x, w, y, N, eps)
+    return y

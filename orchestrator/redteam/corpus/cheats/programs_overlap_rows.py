@@ -1,0 +1,21 @@
+# cheat: programs that depend on each other | expect: NONDETERMINISTIC or WRONG_VALUES
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _rms(x_ptr, w_ptr, y_ptr, M, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    c = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * N + c, mask=c < N, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + c, mask=c < N, other=0.0).to(tl.float32)
+    rstd = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / N + eps)
+    tl.store(y_ptr + row * N + c, x * rstd * w, mask=(row * N + c < M * N))
+
+
+def rmsnorm_triton(x, w, eps=1e-6):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    _rms[(M,)](x, w, y, M, N, eps, BLOCK=4 * triton.next_power_of_2(N))
+    return y
