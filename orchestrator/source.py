@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 import functools
 import io
+import operator
 import re
 import tokenize
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -28,6 +29,13 @@ TEXT_LIMIT = 160
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 _ADDS_ATOMICALLY = {"atomic_add", "atomic_cas", "atomic_xchg"}  # the others give the same in any order
+_MOST_WHOLE = 1 << 31
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.LShift: operator.lshift,
+}
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:[#\r\n]|$)")
 _UTF8 = {"utf-8", "utf8", "utf-8-sig"}
@@ -142,6 +150,33 @@ def adds_atomically(source: Source) -> bool:
         isinstance(node, ast.Name | ast.Attribute) and source.dotted(node).rpartition(".")[2] in _ADDS_ATOMICALLY
         for node in used
     )
+
+
+def integers(source: Source, most: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The whole numbers in the file's code: those that something is compared with, and the others; so many of each."""
+    sides = [side for node in ast.walk(source.tree) if isinstance(node, ast.Compare) for side in _sides(node)]
+    compared = dict.fromkeys(number for side in sides if (number := _whole(side)) is not None)
+    every = dict.fromkeys(number for node in ast.walk(source.tree) if (number := _whole(node)) is not None)
+    return tuple(compared)[:most], tuple(number for number in every if number not in compared)[:most]
+
+
+def _sides(node: ast.Compare) -> Iterator[ast.expr]:
+    for side in (node.left, *node.comparators):
+        yield from side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else (side,)
+
+
+def _whole(node: ast.AST) -> int | None:
+    """Its value where it is a whole number, or arithmetic on such: `1 << 12`, `5 * 1024`."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value if abs(value) < _MOST_WHOLE else None
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            one, other = _whole(left), _whole(right)
+            if one is None or other is None or (isinstance(op, ast.LShift) and not 0 <= other < 32):
+                return None
+            value = _ARITHMETIC[type(op)](one, other)
+            return value if abs(value) < _MOST_WHOLE else None
+    return None
 
 
 def is_demo(node: ast.AST) -> bool:

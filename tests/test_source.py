@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.records import Finding, Status
-from orchestrator.source import MAX_BYTES, MAX_DEPTH, TEXT_LIMIT, Source, read
+from orchestrator.source import MAX_BYTES, MAX_DEPTH, TEXT_LIMIT, Source, integers, read
 
 KERNEL = b"""\
 import torch
@@ -130,3 +130,11 @@ def test_lines_are_counted_as_python_counts_them() -> None:
     facts = source("x = '\u2028'\n\x0c\ny = 1\n".encode())
     found = facts.finding(Status.FORBIDDEN, facts.tree.body[1], "m", "a")
     assert (found.where, found.text) == ("k.py:3", "y = 1")
+
+
+def test_the_numbers_of_a_file_those_that_are_compared_first() -> None:
+    found = read(b"SIZE = 1 << 12\ndef f(n, m):\n    return n == 5 * 1024 or m in (7, 9) or n * 3\n", "k.py")
+    assert isinstance(found, Source)
+    compared, others = integers(found, 24)
+    assert compared == (5120, 7, 9) and set(others) == {4096, 1, 12, 5, 1024, 3}
+    assert integers(found, 1) == ((5120,), (4096,))

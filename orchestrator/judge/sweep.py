@@ -38,6 +38,7 @@ from orchestrator.records import CaseResult, Compiled, Job, Judging, Report, San
 
 _SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
 _SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
+_MOST_NUMBERS = 24  # of a file, at which cases are drawn
 _OTHER_SEED = 0x5EED
 _SCOUTED_ELEMENTS = 1 << 28
 _MOST_COMPILED = 150  # specializations that a report describes, a rule's own target's first
@@ -150,16 +151,15 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
     quick = interpreted if job.quick is None else job.quick
     proxy = Proxy(candidate, job, device, call_checks(job.skip))
     with testfile.loaded(Path(job.folder), proxy.as_module(kernel.stem, job.function)) as test:
-        listed, drawn = [*test.cases(quick), *test.telling()], test.holdouts(progress.seed, quick)
+        said = source.read(kernel.read_bytes(), job.kernel)
+        text = said if isinstance(said, source.Source) else None
+        listed, drawn = [*test.cases(quick), *test.telling()], _drawn(test, text, progress.seed, quick)
         unseen = _shapes(test, drawn if means.compiled else [*listed, *drawn], device) if means.scouts else []
-        planned = listed + drawn
-        planned += large.cases(test, quick)  # last: they move to buffers of their own
+        planned = [*listed, *drawn, *large.cases(test, quick)]  # these last: they move to buffers of their own
         progress.expected = len(planned)
-        with (
-            scouts.ahead(means.scouts, kernel, unseen),
-            progress.timed("cases"),
-        ):
-            _cases(progress, _Bench(proxy, test, device, progress, means.room, _adds_in_any_order(job)), planned)
+        any_order = text is not None and source.adds_atomically(text) and not job.repeatable
+        with scouts.ahead(means.scouts, kernel, unseen), progress.timed("cases"):
+            _cases(progress, _Bench(proxy, test, device, progress, means.room, any_order), planned)
     if not candidate.alive:
         return []
     final = candidate.final()
@@ -167,6 +167,14 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
     if proxy.calls < sum(case.passed for case in progress.cases):
         raise JudgeError("the op's test file passed cases without calling the kernel")
     return final.get("specializations")
+
+
+def _drawn(test: ModuleType, text: source.Source | None, seed: int, quick: bool) -> list[Any]:
+    """The cases drawn for this verdict: from the op's ranges, and at sizes that the file itself names."""
+    drawn = list(test.holdouts(seed, quick))
+    if text is not None and hasattr(test, "named"):
+        drawn += test.named(seed, *source.integers(text, _MOST_NUMBERS), quick)
+    return drawn
 
 
 def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> None:
@@ -202,12 +210,6 @@ def _shapes(test: ModuleType, planned: Sequence[Any], device: str) -> list[scout
         )
         for case in few
     ]
-
-
-def _adds_in_any_order(job: Job) -> bool:
-    """Whether the file adds by atomic operations and may, for all that the op asks."""
-    read = source.read((Path(job.folder) / job.kernel).read_bytes(), job.kernel)
-    return not job.repeatable and isinstance(read, source.Source) and source.adds_atomically(read)
 
 
 def _state_unchanged(job: Job, differences: object, what: str) -> None:

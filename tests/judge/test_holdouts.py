@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+
+import torch
 
 from orchestrator import ops, resources
 from orchestrator.judge import testfile
 from orchestrator.ops import Op
 
 
+@contextmanager
+def loaded(op: Op, folder: Path) -> Iterator[ModuleType]:
+    """The op's test file, with a kernel that returns its first argument."""
+    for name, data in op.workspace_files().items():
+        (folder / name).write_bytes(data)
+    kernel = ModuleType(op.spec.kernel_name.removesuffix(".py"))
+    setattr(kernel, op.spec.function, lambda *arguments, **parameters: arguments[0])
+    with testfile.loaded(folder, kernel) as test:
+        yield test
+
+
 def test_listed_sizes_come_back_with_others(rmsnorm: Op, tmp_path: Path) -> None:
     """Otherwise a kernel that remembers how many rows a width first came with passes."""
-    for name, data in rmsnorm.workspace_files().items():
-        (tmp_path / name).write_bytes(data)
-    kernel = ModuleType("rmsnorm_triton")
-    kernel.rmsnorm_triton = lambda x, w, eps: x  # type: ignore[attr-defined]
-    with testfile.loaded(tmp_path, kernel) as test:
+    with loaded(rmsnorm, tmp_path) as test:
         listed = [case.dims for case in test.cases(True)]
         for seed in range(30):
             width, rows, free = [case.dims for case in test.holdouts(seed, True)[:3]]
@@ -29,10 +40,35 @@ def test_listed_sizes_come_back_with_others(rmsnorm: Op, tmp_path: Path) -> None
 def test_sizes_are_drawn_in_steps(tmp_path: Path) -> None:
     """A head size is even, and no other is asked for."""
     rope = ops.load("rope", resources.shipped("configs") / "ops")
-    for name, data in rope.workspace_files().items():
-        (tmp_path / name).write_bytes(data)
-    kernel = ModuleType("rope_triton")
-    kernel.rope_triton = lambda q, k, cos, sin: (q, k)  # type: ignore[attr-defined]
-    with testfile.loaded(tmp_path, kernel) as test:
+    with loaded(rope, tmp_path) as test:
         drawn = {case.dims["D"] for seed in range(30) for case in test.holdouts(seed, True)[:3]}
     assert len(drawn) > 10 and all(size % 2 == 0 and 2 <= size <= 128 for size in drawn)
+
+
+def test_a_size_that_the_kernel_names_is_asked_for(rmsnorm: Op, tmp_path: Path) -> None:
+    """And one less, and one more: the numbers it compares something with before all others."""
+    with loaded(rmsnorm, tmp_path) as test:
+        for seed in range(10):
+            sizes = [case.dims["N"] for case in test.named(seed, (5120,), (8, 64), True)]
+            assert {5119, 5120, 5121} <= set(sizes) and len(sizes) == 4
+            full = test.named(seed, (3001,), (1 << 20,))
+            assert {("M", 3001), ("N", 3001)} <= {(dim, size) for case in full for dim, size in case.dims.items()}
+        assert test.named(0, (), (1 << 30,), True) == [] == test.named(0, (1 << 30,), ())
+
+
+def test_values_that_tell_are_drawn_at_their_own_scale(rmsnorm: Op, tmp_path: Path) -> None:
+    """Rows of different scale times 1000 took more than the tolerance of an honest matmul."""
+    with loaded(rmsnorm, tmp_path) as test:
+        drawn = [case for seed in range(50) for case in test.holdouts(seed, True)]
+    assert {case.scale for case in drawn if case.values == "normal"} > {1.0}
+    assert {case.scale for case in drawn if case.values != "normal"} == {1.0}
+
+
+def test_a_result_that_underflows_has_a_precision(rmsnorm: Op, tmp_path: Path) -> None:
+    """One element, of which the reference keeps nothing and a more careful kernel something."""
+    with loaded(rmsnorm, tmp_path) as test:
+        nothing = torch.zeros(1, 1)
+        exact = torch.full((1, 1), 2e-23, dtype=torch.float64)
+        assert test.precision(torch.full((1, 1), 3e-23), nothing, exact) < 1
+        wrong = torch.full((1, 1), 3e-3)
+        assert test.precision(wrong, nothing, exact) > test.PRECISION
