@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 
-@triton.autotune(configs=[triton.Config({"BLOCK": 1024}), triton.Config({"BLOCK": 64})], key=["N"])
+@triton.autotune(configs=[triton.Config({"BLOCK": 32768}), triton.Config({"BLOCK": 64})], key=["N"])
 @triton.jit
 def _kernel(x_ptr, w_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
