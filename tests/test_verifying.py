@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -85,7 +86,7 @@ def test_passing_and_failing_files_share_a_judge_and_are_json(tmp_path: Path) ->
     lines = result.stderr.splitlines()
     assert lines[0].startswith("judged on ")
     told = [line for line in lines if line.startswith(tuple(f"{name}: " for name in files))]
-    assert len(told) == 4 and told[1].startswith("link\\xff.py: PASSED: 75 of 75 cases passed (")
+    assert len(told) == 4 and re.match(r"link\\xff.py: PASSED: (\d+) of \1 cases passed \(", told[1])
     assert any(line.startswith("  [FAIL] float32-M1xN7") for line in lines)
     assert "no power of two" in result.stderr
     assert lines[-1].startswith("1 of 4 passed; --repro DIR writes a script"), lines[-1]
@@ -105,7 +106,7 @@ def test_standard_input_and_exit_0(tmp_path: Path) -> None:
     )
     assert process.returncode == 0, process.stderr
     lines = process.stdout.decode().splitlines()
-    assert any(line.startswith("-: PASSED: 75 of 75") for line in lines)
+    assert any(re.match(r"-: PASSED: (\d+) of \1 cases", line) for line in lines)
     assert lines[-1] == "1 of 1 passed"
     assert list(tmp_path.iterdir()) == [], "no workspace, no git"
 

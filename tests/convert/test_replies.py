@@ -28,3 +28,14 @@ def test_a_models_kernel_of_converted_code_passes(op: str, tmp_path: Path) -> No
     assert result.returncode == 0, result.stdout + result.stderr
     assert f"{op}: " in result.stdout and " decoys rejected" in result.stdout
     assert "PASSED: " in result.stdout and "UNMEASURED: Correct" in result.stdout
+
+
+@pytest.mark.long
+def test_a_models_kernels_for_code_and_for_its_gradients_pass(tmp_path: Path) -> None:
+    for op in ("normalise", "normalise_backward"):
+        shutil.copytree(HERE / "replies" / op, tmp_path / "ops" / op / "recorded")
+    options = ("--backward", "kernel", "--replace", "--agent", "recorded", "--device", "cpu")
+    result = orchestrator(tmp_path, "convert", f"{HERE}/given/normalise.py:normalise", *options)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("  PASSED: ") == 2 and result.stdout.count("UNMEASURED: Correct") == 2
+    assert (tmp_path / "ops" / "normalise" / "autograd.py").is_file()

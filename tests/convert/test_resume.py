@@ -93,15 +93,17 @@ def test_a_step_keeps_the_run_that_it_was_given(tmp_path: Path) -> None:
     assert in_a_process(lambda: _killed_after(Conversion.begin(code, ["weighed"], tmp_path))) == signal.SIGKILL
     first = Conversion.newest(code, "weighed", tmp_path)
     again = Conversion.newest(code, "weighed", tmp_path)
-    assert first.has("weighed_mixed") and not first.has("weighed_normalised")
-    assert first.run_of("weighed_mixed", "weighed_mixed") == again.run_of("weighed_mixed", "weighed_mixed")
+    assert first.has("weighed_softmax_of_product") and not first.has("weighed_rms_scaled")
+    assert first.run_of("weighed_softmax_of_product", "weighed_softmax_of_product") == again.run_of(
+        "weighed_softmax_of_product", "weighed_softmax_of_product"
+    )
     assert again.run_of("weighed composed", "weighed").startswith("weighed-")
     with first.held(), pytest.raises(UsageError, match="by another process"), again.held():
         pass
 
 
 def _killed_after(conversion: Conversion) -> None:
-    conversion.run_of("weighed_mixed", "weighed_mixed")
+    conversion.run_of("weighed_softmax_of_product", "weighed_softmax_of_product")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -154,9 +156,9 @@ def test_a_killed_conversion_in_parts_goes_on_to_the_same_end(tmp_path: Path) ->
     options = ("--agent", "recorded", "--rounds", "1", "--device", "cpu")
     killed_at("a split into parts is asked for", tmp_path, *code, *options)
     spent(ops / "weighed" / "recorded", "correct-1")
-    killed_at("the part mixed", tmp_path, *code, "--resume", *options)
+    killed_at("the part softmax_of_product", tmp_path, *code, "--resume", *options)
     spent(ops / "weighed" / "recorded", "split-1")
-    spent(ops / "weighed_normalised" / "recorded", "correct-1")
+    spent(ops / "weighed_rms_scaled" / "recorded", "correct-1")
     before = recorded(workspaces)
     killed_at("judged as the whole", tmp_path, *code, "--resume", *options)
     last = orchestrator(tmp_path, *code, "--resume", *options)

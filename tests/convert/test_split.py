@@ -17,7 +17,7 @@ from orchestrator.tree import lay_out
 from tests.test_cli import orchestrator
 
 HERE = Path(__file__).parent
-PARTS = ("weighed", "weighed_normalised", "weighed_mixed")
+PARTS = ("weighed", "weighed_rms_scaled", "weighed_softmax_of_product")
 TEXT = """
 import torch
 
@@ -121,9 +121,9 @@ def test_what_is_too_large_for_one_kernel_is_split_judged_in_parts_and_as_a_whol
     assert (
         said.index("ESCALATE")
         < said.index("split, round 1")
-        < said.index("the part mixed")
+        < said.index("the part softmax_of_product")
         < said.index("judged as the whole")
     )
     assert said.count("UNMEASURED") >= 3
     assert (tmp_path / "ops" / "weighed" / "split.py").is_file()
-    assert "_rows_mixed" in (tmp_path / "ops" / "weighed" / "composed.py").read_text()
+    assert "_rms_scaled_kernel" in (tmp_path / "ops" / "weighed" / "composed.py").read_text()
