@@ -74,6 +74,16 @@ async def test_an_honest_kernel_passes_all_checks(judge: LocalExecutor, make_job
     assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
 
 
+async def test_a_mask_of_two_conditions_guards_a_load(
+    judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op
+) -> None:
+    """Triton's interpreter keeps `(cols < N) & (row < M)` as integers."""
+    kernel = (CORPUS / "honest" / "multi_row_loop.py").read_bytes()
+    skip = tuple(sorted(CHECKS - {"guarded_loads"}))
+    report = await judge.judge(make_job(kernel, op=small_rmsnorm, skip=skip, seed=5))
+    assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
+
+
 @pytest.mark.parametrize("repeatable", [False, True])
 async def test_atomics_may_add_in_any_order_unless_the_op_asks_for_the_same_bits(
     judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op, repeatable: bool
