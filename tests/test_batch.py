@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator import ledger, plan
+from orchestrator import ledger, plan, resources
 from orchestrator.asking import Purse
 from orchestrator.config import Budget
 from orchestrator.errors import AgentUnusable, BudgetSpent, UsageError
@@ -311,14 +311,18 @@ def test_a_foreign_history_and_a_newer_ledger_are_refused(tmp_path: Path) -> Non
 
 
 def test_a_batch_with_the_real_judge(tmp_path: Path) -> None:
-    command = ("--ops", "rmsnorm,dropout", "--agent", "recorded", "--device", "cpu", "--json", "--quiet")
+    shipped = resources.shipped("configs") / "ops" / "dropout"
+    for name in ("op.yaml", "reference.py"):  # an op without replies
+        (tmp_path / "ops" / "omission").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "ops" / "omission" / name).write_text((shipped / name).read_text().replace("dropout", "omission"))
+    command = ("--ops", "rmsnorm,omission", "--agent", "recorded", "--device", "cpu", "--json", "--quiet")
     result = orchestrator(tmp_path, *command, "--judges", "2")
     assert result.returncode == 1, result.stderr
-    rmsnorm, dropout = json.loads(result.stdout)
+    rmsnorm, omission = json.loads(result.stdout)
     assert (rmsnorm["decision"], rmsnorm["rounds"], rmsnorm["tokens"]) == ("UNMEASURED", 1, 0)
-    assert dropout["decision"] == "UNDONE" and "no reply was recorded for dropout" in dropout["reason"]
+    assert omission["decision"] == "UNDONE" and "no reply was recorded for omission" in omission["reason"]
     assert result.stderr.splitlines()[0].split() == ["op", "decision", "rounds", "tokens", "cost", "seconds"]
     again = orchestrator(tmp_path, "--resume", *command[2:])
-    assert json.loads(again.stdout) == [rmsnorm, dropout]
+    assert json.loads(again.stdout) == [rmsnorm, omission]
     rebuilt = orchestrator(tmp_path, "ledger", "rebuild")
     assert rebuilt.returncode == 0 and rebuilt.stdout.strip() == "workspaces/ledger.sqlite: 1 runs"
