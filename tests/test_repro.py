@@ -145,7 +145,7 @@ async def test_the_loop_keeps_it_with_a_failing_attempt(rmsnorm: Op, judge: Loca
     first, second, third = sorted((run_folder(tmp_path, played) / "attempts").iterdir())
     script = (first / "repro.py").read_text()
     ast.parse(script)
-    assert "raise ValueError" in script and re.search(r"'N': [37]\b", script)
+    assert "raise ValueError" in script and re.search(r"'N': [3-7]\b", script)
     assert not (second / "repro.py").exists(), "never ran"
     assert not (third / "repro.py").exists(), "passed"
     written = (first / "report.md", second / "prompt.md", run_folder(tmp_path, played) / "DECISION.md")

@@ -176,6 +176,11 @@ def _known(means: Means, checked: Sequence[Checked]) -> list[Known]:
     return [_known_of(means, means.load(name), newest.get(name), tonight.get(name)) for name in names]
 
 
+def _not_after(started: datetime, demoted: datetime) -> bool:
+    """git knows when a champion was demoted to the second; a run that began within it began before."""
+    return started.replace(microsecond=0) <= demoted
+
+
 def _known_of(means: Means, op: Op, newest: Newest | None, tonight: Checked | None) -> Known:
     begun = (means.workspaces / f"{op.name}.git").exists()
     space = Workspace.open(means.workspaces, op.name) if begun else None
@@ -185,7 +190,7 @@ def _known_of(means: Means, op: Op, newest: Newest | None, tonight: Checked | No
         op=op.name,
         last=newest.decision if newest is not None else None,
         champion=champion,
-        fell=not champion and demoted is not None and (newest is None or newest.started < demoted),
+        fell=not champion and demoted is not None and (newest is None or _not_after(newest.started, demoted)),
         changed=space is not None and not space.is_baseline(op.workspace_files()),
         share=tonight.speed.roofline_share if tonight is not None and tonight.speed is not None else None,
         enough=op.spec.thresholds(means.settings.decision).roofline_share,
