@@ -98,9 +98,13 @@ if os.environ.get("TRITON_INTERPRET") == "1":
     interpreter.repair(), interpreter.stand_in()
 sys.path.insert(0, "")
 import test_correctness as test
+from orchestrator import source
+from pathlib import Path
+KERNEL = next(path.name for path in Path().glob("*_triton.py"))
 seed, quick = int(sys.argv[1]), bool(sys.argv[2])
 device = "cpu" if quick else "cuda"
-cases = [*test.cases(quick), *test.telling(), *test.holdouts(seed, quick)]
+numbers = source.integers(source.read(Path(test.__file__).with_name(KERNEL).read_bytes(), KERNEL))
+cases = [*test.cases(quick), *test.telling(), *test.holdouts(seed, quick), *test.named(seed, *numbers, quick)]
 kernel, took = next(v for k, v in vars(test).items() if k.endswith("_triton") and callable(v)), []
 for _ in range(2):
     took.append(0.0)

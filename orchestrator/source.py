@@ -30,6 +30,7 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 _ADDS_ATOMICALLY = {"atomic_add", "atomic_cas", "atomic_xchg"}  # the others give the same in any order
 _MOST_WHOLE = 1 << 31
+_MOST_NUMBERS = 24
 _ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -152,7 +153,7 @@ def adds_atomically(source: Source) -> bool:
     )
 
 
-def integers(source: Source, most: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def integers(source: Source, most: int = _MOST_NUMBERS) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The whole numbers in the file's code: those that something is compared with, and the others; so many of each."""
     sides = [side for node in ast.walk(source.tree) if isinstance(node, ast.Compare) for side in _sides(node)]
     compared = dict.fromkeys(number for side in sides if (number := _whole(side)) is not None)

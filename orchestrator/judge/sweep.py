@@ -38,7 +38,6 @@ from orchestrator.records import CaseResult, Compiled, Job, Judging, Report, San
 
 _SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
 _SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
-_MOST_NUMBERS = 24  # of a file, at which cases are drawn
 _OTHER_SEED = 0x5EED
 _SCOUTED_ELEMENTS = 1 << 28
 _MOST_COMPILED = 150  # specializations that a report describes, a rule's own target's first
@@ -173,7 +172,7 @@ def _drawn(test: ModuleType, text: source.Source | None, seed: int, quick: bool)
     """The cases drawn for this verdict: from the op's ranges, and at sizes that the file itself names."""
     drawn = list(test.holdouts(seed, quick))
     if text is not None and hasattr(test, "named"):
-        drawn += test.named(seed, *source.integers(text, _MOST_NUMBERS), quick)
+        drawn += test.named(seed, *source.integers(text), quick)
     return drawn
 
 
