@@ -46,7 +46,8 @@ def run(folder: Path, script: str, *arguments: str) -> Ran:
 
 
 async def judged(judge: LocalExecutor, make_job: MakeJob, kernel: bytes) -> Report:
-    return await judge.judge(make_job(kernel, limits=LIMITS))
+    """With one seed: which drawn case is the smallest that fails is chance otherwise."""
+    return await judge.judge(make_job(kernel, limits=LIMITS, seed=7))
 
 
 def scripted(op: Op, kernel: bytes, report: Report) -> str:
