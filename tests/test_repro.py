@@ -46,8 +46,8 @@ def run(folder: Path, script: str, *arguments: str) -> Ran:
 
 
 async def judged(judge: LocalExecutor, make_job: MakeJob, kernel: bytes) -> Report:
-    """With one seed: which drawn case is the smallest that fails is chance otherwise."""
-    return await judge.judge(make_job(kernel, limits=LIMITS, seed=7))
+    """With one seed: which case is the smallest is chance else, and bare Triton interprets bfloat16 otherwise than the judge."""
+    return await judge.judge(make_job(kernel, limits=LIMITS, seed=1))
 
 
 def scripted(op: Op, kernel: bytes, report: Report) -> str:
