@@ -46,7 +46,7 @@ def run(folder: Path, script: str, *arguments: str) -> Ran:
 
 
 async def judged(judge: LocalExecutor, make_job: MakeJob, kernel: bytes) -> Report:
-    """With one seed: which case is the smallest is chance else, and bare Triton interprets bfloat16 otherwise than the judge."""
+    """With one seed: bare Triton interprets bfloat16, should that be the smallest case, otherwise than the judge."""
     return await judge.judge(make_job(kernel, limits=LIMITS, seed=1))
 
 
