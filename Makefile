@@ -38,7 +38,7 @@ audit-claims:
 	$(PYTHON) benchmarks/audit_claims.py 2>&1 | tee benchmarks/results/audit-claims.txt
 
 # What needs a GPU: tests of what only a card shows, the red team and the speed of a verdict, then whether cheats gain, whether
-# verdicts repeat, and how fast the kernels are. More judges at once than five only wait for one another.
+# verdicts repeat, and how fast the kernels are.
 check-gpu:
 	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest -m gpu tests/judge tests/test_export.py
 	ORCHESTRATOR_TEST_DEVICE=gpu $(PYTHON) -m pytest tests/judge/test_large.py tests/test_draft.py
