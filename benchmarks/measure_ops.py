@@ -2,16 +2,17 @@
 
     python benchmarks/measure_ops.py [--op NAME]... [--kernel FILE] [--dtype NAME]... [-c KEY=VALUE]...
 
-Judges and measures, as `bench` does, the kernel of each op's last recorded reply (or FILE). Prints a table an op with
-the geometric mean over each baseline, one of all ops and, last, PASS or FAIL: PASS when for every op the geometric mean
-over the fastest baselines is above 1 with no shape slower beyond the margin, and the kernel reaches 92 % of the copy
-ceiling where more than 100 MB move. The judge's log goes to stderr when something fails. Needs a GPU.
+Judges and measures, as `bench` does, the kernel of each op's last recorded reply (or FILE), by one judge a GPU. Prints
+a table an op with the geometric mean over each baseline, one of all ops and, last, PASS or FAIL: PASS when for every op
+the geometric mean over the fastest baselines is above 1 with no shape slower beyond the margin, and the kernel reaches
+92 % of the copy ceiling where more than 100 MB move. The judges' logs go to stderr when something fails. Needs a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import sys
 import tempfile
 from pathlib import Path
@@ -21,8 +22,7 @@ from rich.console import Console
 from orchestrator import bench, config, ops, reply, resources
 from orchestrator.bench import Benched
 from orchestrator.config import Settings
-from orchestrator.executors import Executor
-from orchestrator.executors.local import LocalExecutor
+from orchestrator.executors import Executor, pool
 from orchestrator.ops import Op
 from orchestrator.records import Measurement
 from orchestrator.terminal import Terminal
@@ -42,12 +42,13 @@ def kernel_of(op: Op, file: Path | None) -> KernelFile | None:
     return KernelFile(replies[-1].name, found[op.spec.kernel_name])
 
 
-async def measured(op: Op, kernel: KernelFile, executor: Executor, settings: Settings, dtypes: list[str]) -> Benched:
+async def measured(
+    op: Op, kernel: KernelFile, executor: Executor, settings: Settings, dtypes: list[str], console: Console
+) -> Benched:
     """One op, with those of the dtypes that it is measured with."""
     fit = tuple(dtype for dtype in dtypes if dtype in op.spec.bench.dtypes)
     with tempfile.TemporaryDirectory() as name:
-        watch = Terminal(Console(width=200))
-        return await bench.bench(kernel, op, executor, settings, watch, Path(name) / "bench", fit)
+        return await bench.bench(kernel, op, executor, settings, Terminal(console), Path(name) / "bench", fit)
 
 
 def good(found: Measurement | None, settings: Settings) -> bool:
@@ -74,27 +75,31 @@ def row(name: str, result: Benched | None, settings: Settings) -> list[str]:
 
 
 async def every(options: argparse.Namespace, settings: Settings) -> dict[str, Benched | None]:
-    """All ops by one judge, each printed as soon as it is there."""
-    found: dict[str, Benched | None] = {}
+    """All ops, each printed whole as soon as it is there."""
     with tempfile.TemporaryDirectory() as place:
-        log = Path(place) / "judge.log"
-        executor = LocalExecutor("gpu", log)
+        judges = pool.local(None, "gpu", Path(place))
+
+        async def one(name: str) -> Benched | None:
+            op = ops.load(name, ROOT)
+            kernel = kernel_of(op, options.kernel)
+            if kernel is None:
+                return None
+            told = io.StringIO()
+            result = await measured(op, kernel, judges, settings, options.dtype, Console(file=told, width=200))
+            print(f"{told.getvalue()}\n# {op.spec.title}: {result.file}\n\n{bench.to_text(result)}\n", flush=True)
+            if result.measured is not None:
+                print(f"measured in {result.measured.seconds:.0f} s; {result.measurement}", flush=True)
+            return result
+
+        names = options.op or ops.names(ROOT)
         try:
-            for name in options.op or ops.names(ROOT):
-                op = ops.load(name, ROOT)
-                kernel, found[name] = kernel_of(op, options.kernel), None
-                if kernel is None:
-                    continue
-                found[name] = result = await measured(op, kernel, executor, settings, options.dtype)
-                print(f"\n# {op.spec.title}: {result.file}\n\n{bench.to_text(result)}\n", flush=True)
-                if result.measured is not None:
-                    print(f"measured in {result.measured.seconds:.0f} s; {result.measurement}", flush=True)
+            return dict(zip(names, await asyncio.gather(*map(one, names)), strict=True))
         except BaseException:
-            print(log.read_text(errors="replace")[-8000:] if log.is_file() else "", file=sys.stderr)
+            for log in sorted(Path(place).glob("*.log")):
+                print(log.read_text(errors="replace")[-8000:], file=sys.stderr)
             raise
         finally:
-            await executor.close()
-    return found
+            await judges.close()
 
 
 def main() -> bool:
