@@ -183,10 +183,13 @@ def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> None:
     for number, case in enumerate(planned):
         if time.perf_counter() - begun > job.limits.total_s:
             raise CandidateFailed(Status.TIMEOUT, f"the sweep did not end within {job.limits.total_s:g} s")
-        if large.is_large(case) and (lack := bench.room.take(case) if bench.room else "no GPU"):
-            progress.notes.append(large.left_out(case, lack))
-            progress.expected -= 1
-            continue
+        if large.is_large(case):
+            with progress.timed("room"):
+                lack = bench.room.take(case) if bench.room else "no GPU"
+            if lack:
+                progress.notes.append(large.left_out(case, lack))
+                progress.expected -= 1
+                continue
         series = series_checks(job.skip) if number in closely else []
         once = number == min(closely)
         progress.cases.append(_case(bench, case, progress.seed + number, series, once=once))

@@ -74,11 +74,12 @@ async def test_an_honest_kernel_passes_all_checks(judge: LocalExecutor, make_job
     assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
 
 
-async def test_a_mask_of_two_conditions_guards_a_load(
-    judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op
+@pytest.mark.parametrize("name", ["multi_row_loop", "block_pointers", "block_pointers_advance", "tensor_descriptors"])
+async def test_a_mask_guards_a_load_whatever_the_interpreter_keeps_it_as(
+    judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op, name: str
 ) -> None:
-    """Triton's interpreter keeps `(cols < N) & (row < M)` as integers."""
-    kernel = (CORPUS / "honest" / "multi_row_loop.py").read_bytes()
+    """`(cols < N) & (row < M)` is integers there, and the mask of a block pointer or a descriptor a bare array."""
+    kernel = (CORPUS / "honest" / f"{name}.py").read_bytes()
     skip = tuple(sorted(CHECKS - {"guarded_loads"}))
     report = await judge.judge(make_job(kernel, op=small_rmsnorm, skip=skip, seed=5))
     assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"

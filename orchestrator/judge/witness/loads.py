@@ -36,7 +36,7 @@ class Loads:
         self._usual = usual = interpreter.InterpreterBuilder.create_masked_load
 
         def watched(builder: Any, ptrs: Any, mask: Any, *rest: Any, **how: Any) -> Any:
-            asked = mask.data.astype(bool)  # of two conditions it holds integers, which would be taken for places
+            asked = numpy.asarray(mask.data).astype(bool)  # of two conditions integers, which would be taken for places
             self._look(ptrs.data[numpy.broadcast_to(asked, ptrs.data.shape)])
             return usual(builder, ptrs, mask, *rest, **how)
 
