@@ -157,7 +157,7 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
         planned = [*listed, *drawn, *large.cases(test, quick)]  # these last: they move to buffers of their own
         progress.expected = len(planned)
         any_order = text is not None and source.adds_atomically(text) and not job.repeatable
-        with scouts.ahead(means.scouts, kernel, unseen), progress.timed("cases"):
+        with scouts.ahead(means.scouts, kernel, unseen), progress.timed("cases"), _forgotten(proxy):
             _cases(progress, _Bench(proxy, test, device, progress, means.room, any_order), planned)
     if not candidate.alive:
         return []
@@ -166,6 +166,16 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
     if proxy.calls < sum(case.passed for case in progress.cases):
         raise JudgeError("the op's test file passed cases without calling the kernel")
     return final.get("specializations")
+
+
+@contextmanager
+def _forgotten(proxy: Proxy) -> Iterator[None]:
+    """The last call's tensors, afterwards: the test file and the proxy know each other, and such a ring would keep the
+    gigabytes of a large case until Python looks for rings."""
+    try:
+        yield
+    finally:
+        proxy.last = None
 
 
 def _drawn(test: ModuleType, text: source.Source | None, seed: int, quick: bool) -> list[Any]:
