@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from orchestrator.judge.memory import Arena
     from orchestrator.judge.timing.session import Session
 
-_FEW_SCOUTS = 3
 _CACHE = Path("~/.cache/orchestrator").expanduser()  # no candidate can write there
 
 
@@ -180,11 +179,10 @@ class _Judge:
         kernel, cache = Path(job.folder) / job.kernel, Path(job.folder) / "scratch" / TRITON_CACHE
         kept = WarmCache(_CACHE / "launched", {**self.judging.versions, "device": self.judging.device})
         warm = kept.give(kernel, cache)
-        # Scouts start as slowly as the candidate itself. Where the listed cases are compiled a few do for those that
-        # were drawn, and where the first failure is likely to end it nothing compiled ahead would be used.
+        # Where the listed cases are compiled, the scouts compile those that were drawn; where the first failure is
+        # likely to end it, nothing compiled ahead would be used.
         if not job.first_failure:
-            ahead = [partial(start, server) for server in self._scouts[: _FEW_SCOUTS if warm else None]]
-            means = replace(means, scouts=ahead, compiled=warm)
+            means = replace(means, scouts=[partial(start, server) for server in self._scouts], compiled=warm)
         report = judge(job, means)
         if report.passed and not job.skip:
             kept.take(kernel, cache)

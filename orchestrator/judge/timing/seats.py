@@ -94,7 +94,7 @@ class Seats:
             return
         if TWIN in self.takers:
             self.takers.pop(TWIN).contender.end()
-        self.twin_of = others[-1]
+        self.twin_of = min(reversed(others), key=lambda name: self.takers[name].seat.spec.kind == "compiled")
         seat = next(seat for seat in self._taken if seat.spec.name == TWIN)
         self._start(replace(seat, spec=replace(self.takers[self.twin_of].seat.spec, name=TWIN)))
 

@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 
-@triton.autotune(configs=[triton.Config({}, num_warps=n) for n in (1, 4)], key=["BLOCK"])
+@triton.autotune(configs=[triton.Config({}, num_warps=n) for n in (4, 8)], key=["BLOCK"])
 @triton.jit
 def _rms(x_ptr, w_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
