@@ -54,7 +54,15 @@ def sweep(swept: Swept | None) -> str:
     shown = [row for row in every if row in every[:_WAYS] or row.way.launch == AS_WRITTEN]
     failed = [way for way in swept.ways if way.failed]
     slower = sorted(way.slower for way in swept.ways if way.slower)
-    return _rendered("sweep.md.j2", swept=swept, rows=shown, ways=len(every), failed=failed, slower=slower)
+    return _rendered(
+        "sweep.md.j2",
+        swept=swept,
+        rows=shown,
+        ways=len(every),
+        failed=failed,
+        slower=slower,
+        elsewhere=launching.elsewhere(swept),
+    )
 
 
 def _rendered(template: str, **facts: object) -> str:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 from orchestrator import source
 from orchestrator.judge.timing import statistics
-from orchestrator.measured import AS_WRITTEN, Launch, LaunchTimings, Swept
+from orchestrator.measured import AS_WRITTEN, Fastest, Launch, LaunchTimings, Swept
 from orchestrator.records import Finding
 from orchestrator.source import Source
 
 _WARPS = (1, 2, 4, 8, 16, 32)
 _STAGES = (1, 2, 3, 4)
+_CLEARLY = 1.03  # times as fast, in a few replays
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,12 @@ def rows(swept: Swept) -> tuple[Row, ...]:
         for way in working
     ]
     return tuple(sorted(found, key=lambda row: row.ratio))
+
+
+def elsewhere(swept: Swept) -> tuple[Fastest, ...]:
+    """Shapes at which some way is clearly faster than the file as written, the largest gain first."""
+    gaining = [one for one in swept.fastest if one.written_us >= _CLEARLY * one.latency_us]
+    return tuple(sorted(gaining, key=lambda one: one.latency_us / one.written_us))
 
 
 def chosen(swept: Swept, margin: float) -> Launch | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from orchestrator.records import Compiled, Limits, Parameter, Record, SandboxPiece, Status
 
 CANDIDATE, CHAMPION, BEST = "candidate", "champion", "the best kernel so far"
+PICKED = "# of several configurations it picked"  # begins a line behind the code that torch.compile generated
 REFERENCE, COMPILED, AUTOTUNED = "eager reference", "torch.compile", "torch.compile, max-autotune"
 
 
@@ -102,6 +103,16 @@ class LaunchTimings(Record):
 
 
 @dataclass(frozen=True)
+class Fastest(Record):
+    """At one shape the way that took least, though it may have been given up at a later one."""
+
+    shape: str
+    launch: Launch
+    latency_us: float
+    written_us: float  # the file as it is
+
+
+@dataclass(frozen=True)
 class Swept(Record):
     """What other launch parameters would do to a kernel, by the account of its own process: what wins is measured.
 
@@ -111,6 +122,7 @@ class Swept(Record):
     nonce: str
     shapes: tuple[str, ...] = ()
     ways: tuple[LaunchTimings, ...] = ()
+    fastest: tuple[Fastest, ...] = ()  # in the order of shapes
     expected_shapes: int = 0  # fewer were timed where the time ran out
     fault: str = ""  # why there is nothing to go by
     versions: dict[str, str] = field(default_factory=dict)

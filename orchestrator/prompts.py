@@ -8,12 +8,13 @@ provider.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from orchestrator import decision, resources, tried, weigh
 from orchestrator.docs import select
 from orchestrator.docs.guide import Guide
-from orchestrator.measured import COMPILED, Measured, Swept
+from orchestrator.measured import COMPILED, PICKED, Measured, Swept
 from orchestrator.ops import Op
 from orchestrator.records import (
     Attempt,
@@ -29,6 +30,9 @@ from orchestrator.records import (
     WrongElement,
 )
 
+_COMPILED_KERNEL = re.compile(
+    r"async_compile\.triton\('\w+', '''.*?(?P<kernel>^@triton\.jit.*?)'''", re.DOTALL | re.MULTILINE
+)
 _QUOTED = 6000  # characters of one text of a candidate: its beginning and its end
 STYLE = 24_000  # characters of kernels of the person's project; a file that would pass it is left out
 _LAGGING = 6  # shapes named as those where most is to be gained
@@ -87,7 +91,7 @@ class Prompts:
             sweep=decision.sweep(swept),
             lagging=lagging,
             noted=[one for one in noted if one.part in (Part.PERFORMANCE, Part.MEMORY)][:_NOTED],
-            generated=measured.generated.get(f"{COMPILED}-{shape.replace(' ', '-')}.py", ""),
+            generated=_kernels(measured.generated.get(f"{COMPILED}-{shape.replace(' ', '-')}.py", "")),
             generated_for=shape,
         )
         return Prompt(self._system, (Turn("user", text),))
@@ -104,6 +108,13 @@ class Prompts:
         facts |= {"others": [f"{one.status}, {tried.wrong(one.report)}" for one in told_of]}
         text = _render("repair.md.j2", **self._common, **facts)
         return Prompt(asked.system, (*asked.turns, Turn("assistant", reply.text), Turn("user", text)))
+
+
+def _kernels(generated: str) -> str:
+    """Of what torch.compile wrote the Triton kernels and which configuration it picked of each: around them is its own
+    machinery, with paths of this machine."""
+    kernels = [match["kernel"].strip() for match in _COMPILED_KERNEL.finditer(generated)]
+    return "\n\n".join(kernels) + "".join(f"\n{line}" for line in generated.splitlines() if line.startswith(PICKED))
 
 
 def fitting(texts: Mapping[str, str]) -> dict[str, str]:

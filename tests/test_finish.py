@@ -185,21 +185,36 @@ def test_a_later_kernel_that_is_convicted_leaves_the_best(rmsnorm: Op, tmp_path:
     assert git(tmp_path, "show", "main:rmsnorm_triton.py") == "k = 1"
 
 
+GENERATED = """import torch
+# kernel path: /home/someone/inductor/fy/c.py
+triton_per_fused = async_compile.triton('triton_per_fused', '''
+import triton
+@triton_heuristics.persistent_reduction(size_hints={'x': 4096})
+@triton.jit
+def triton_per_fused(in_ptr0, XBLOCK: tl.constexpr):
+    tl.load(in_ptr0)
+''', device_str='cuda')
+def call(args): ...
+# of several configurations it picked XBLOCK=8, num_warps=4"""
+
+
 @pytest.mark.parametrize(("stage", "advice"), [("optimize", "loads are wide"), ("tune", "persistent grid")])
 def test_the_next_stage_is_told_what_was_measured(rmsnorm: Op, stage: str, advice: str) -> None:
     slow = replace(shape(60), dims={"M": 65536, "N": 128})
-    found = measured(shape(40), slow, generated={"torch.compile-65536x128-float16.py": "def call(args): ..."})
+    found = measured(shape(40), slow, generated={"torch.compile-65536x128-float16.py": GENERATED})
     text = Prompts(rmsnorm, H200, 3).improve(stage, (), b"def the_kernel(): ...\n", found, (NOTED,)).turns[0].text
     told = (
         "def the_kernel()",
         "- 65536x128 float16: 0.833 times the speed of torch.compile",
-        "def call(args)",
+        "def triton_per_fused(in_ptr0, XBLOCK: tl.constexpr):\n    tl.load(in_ptr0)\n",
+        "# of several configurations it picked XBLOCK=8, num_warps=4\n",
         "ceiling",
         "- line 7, `x = x.contiguous()`: x is copied. Take strides.",
         advice,
     )
     for part in told:
         assert part in text, f"the prompt does not hold {part!r}"
+    assert "/home/" not in text and "def call" not in text, "its machinery is quoted, with paths"
     assert text.index("- 65536x128") < text.index("- 4096x4096"), "the one that lags most comes first"
 
 

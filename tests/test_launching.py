@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator import decision, launching
-from orchestrator.judge.timing.launch_sweep import _Way, give_up_the_slower
+from orchestrator.judge.timing.launch_sweep import _Way, fastest, give_up_the_slower
 from orchestrator.launching import Stays
-from orchestrator.measured import AS_WRITTEN, Launch, LaunchTimings, Swept
+from orchestrator.measured import AS_WRITTEN, Fastest, Launch, LaunchTimings, Swept
 from orchestrator.records import Compiled, from_json, to_json
 from tests.conftest import ZOO, zoo_kernel
 
@@ -126,9 +128,25 @@ def test_the_table_names_the_ways_their_times_and_what_failed() -> None:
         [" num_warps=8 ", " 0.750 "],
         [" as written ", " 1.000 "],
     ]
-    assert "| 30.00 µs | 7.50 µs | 40 | 0 | 50 % |" in text and "Timed at 2 of 3 shapes" in text
+    assert "| num_warps=8 | 0.750 | 40 | 0 | 50 % |" in text and "Timed at 2 of 3 shapes" in text
     assert "3 ways were timed at each; 1 do not work (num_warps=32: out of resource: threads)" in text
     assert decision.sweep(None) == "" == decision.sweep(Swept("n", fault="killed"))
+
+
+def test_shapes_at_which_another_way_is_clearly_faster_are_named() -> None:
+    best = [
+        ("4096x4096 float16", Launch(4), 39.5, 40.0),
+        ("1x1 float16", Launch(8), 9.0, 10.0),
+        ("7x7 float16", Launch(1, 2), 5.0, 10.0),
+    ]
+    found = replace(swept(w8=30.0), fastest=tuple(Fastest(*one) for one in best))
+    lines = [line for line in decision.sweep(found).splitlines() if "float16" in line]
+    assert lines == [
+        "| 7x7 float16 | 10.00 µs | 5.00 µs | num_warps=1, num_stages=2 |",
+        "| 1x1 float16 | 10.00 µs | 9.00 µs | num_warps=8 |",
+    ]
+    assert "At single shapes" not in decision.sweep(swept(w8=30.0))
+    assert fastest("a", {AS_WRITTEN: 10.0, Launch(4): 9.0, Launch(8): 11.0}) == Fastest("a", Launch(4), 9.0, 10.0)
 
 
 def test_the_slower_half_is_given_up_but_never_the_file_as_it_is_nor_the_fastest_few() -> None:

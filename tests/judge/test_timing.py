@@ -12,7 +12,7 @@ from orchestrator.judge.timing import baselines
 from orchestrator.judge.timing.clock import rolled
 from orchestrator.judge.timing.roofline import Copies
 from orchestrator.judge.timing.seats import TWIN
-from orchestrator.measured import AUTOTUNED, CANDIDATE, CHAMPION, COMPILED, REFERENCE, Baseline, MeasureJob
+from orchestrator.measured import AUTOTUNED, CANDIDATE, CHAMPION, COMPILED, PICKED, REFERENCE, Baseline, MeasureJob
 from tests.judge.conftest import Run
 
 JOB = MeasureJob(
@@ -90,6 +90,12 @@ def test_the_twin_is_not_compiled_where_there_is_another_baseline() -> None:
     assert baselines.twin(replace(JOB, baselines=NAMED)).name == "its own"
     assert baselines.twin(JOB).name == REFERENCE
     assert baselines.twin(replace(JOB, without=(REFERENCE,))).name == COMPILED
+
+
+def test_what_torch_compile_picked_is_said_behind_its_code() -> None:
+    saved = '{"XBLOCK": 8, "R0_BLOCK": 64, "num_warps": 4, "num_stages": 1, "configs_hash": "a", "time_taken_ms": 3}'
+    assert baselines.picked_line(saved) == f"\n{PICKED} XBLOCK=8, R0_BLOCK=64, num_warps=4, num_stages=1"
+    assert [baselines.picked_line(text) for text in ("", "[]", "{}", "3", '{"configs_hash": "a"}')] == [""] * 5
 
 
 def test_no_baseline_runs_a_file_of_the_candidates() -> None:

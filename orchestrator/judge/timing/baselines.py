@@ -8,6 +8,7 @@ the candidate does, so that the same things slow it down.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -17,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 
 from orchestrator.judge.worker import load_function
-from orchestrator.measured import AUTOTUNED, BEST, CANDIDATE, CHAMPION, COMPILED, REFERENCE, MeasureJob
+from orchestrator.measured import AUTOTUNED, BEST, CANDIDATE, CHAMPION, COMPILED, PICKED, REFERENCE, MeasureJob
 
 Entry: TypeAlias = Callable[..., object]
 Kind = Literal["function", "compiled", "expression"]
@@ -98,13 +99,28 @@ class Maker:
         return compiled
 
     def generated(self) -> str:
-        """The code that torch.compile has written since the last time, as it stands in its cache."""
+        """The code that torch.compile has written since the last time, as it stands in its cache, and behind it which
+        configurations it picked where it tried several."""
         if self._kind != "compiled":
             return ""
-        found = set(Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).rglob("*.py")) - self._seen
+        cache = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+        found = {path for kind in ("*.py", "*.best_config") for path in cache.rglob(kind)} - self._seen
         self._seen |= found
-        texts = [path.read_text(encoding="utf-8", errors="replace") for path in sorted(found)]
-        return "\n".join(text for text in texts if _MARK in text)[:_GENERATED_BYTES]
+        texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted(found)}
+        code = "\n".join(text for path, text in texts.items() if path.suffix == ".py" and _MARK in text)
+        picked = "".join(picked_line(text) for path, text in texts.items() if path.suffix != ".py")
+        return code[: _GENERATED_BYTES - len(picked)] + picked
+
+
+def picked_line(text: str) -> str:
+    """What a *.best_config of Inductor says of blocks, warps and stages, as a comment on a line; "" if nothing."""
+    try:
+        config = json.loads(text)
+        options = {name: config[name] for name in config if name.isupper() or name in ("num_warps", "num_stages")}
+    except (ValueError, TypeError):
+        return ""
+    said = ", ".join(f"{name}={value}" for name, value in options.items())
+    return f"\n{PICKED} {said}" if said else ""
 
 
 def _compile_here() -> None:

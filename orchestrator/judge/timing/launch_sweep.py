@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +24,7 @@ from orchestrator.judge.memory import Arena, DeviceArena
 from orchestrator.judge.timing import baselines, cases
 from orchestrator.judge.timing.contender import Contender
 from orchestrator.judge.timing.statistics import geomean, median
-from orchestrator.measured import AS_WRITTEN, Launch, LaunchTimings, SweepJob, Swept
+from orchestrator.measured import AS_WRITTEN, Fastest, Launch, LaunchTimings, SweepJob, Swept
 from orchestrator.records import Compiled, to_json
 from orchestrator.tree import remove_tree
 
@@ -76,6 +76,7 @@ def sweep(job: SweepJob, server: ForkServer, versions: dict[str, str], tell: Cal
         kernel.nonce,
         shapes=() if fault else tuple(shapes),
         ways=() if fault else ways,
+        fastest=() if fault else tuple(running.fastest),
         expected_shapes=len(every),
         fault=fault,
         versions=versions,
@@ -86,6 +87,7 @@ def sweep(job: SweepJob, server: ForkServer, versions: dict[str, str], tell: Cal
 class _Sweep:
     def __init__(self, job: SweepJob, server: ForkServer, arenas: tuple[Arena, Arena], ways: list[_Way]) -> None:
         self.ways = ways
+        self.fastest: list[Fastest] = []  # at each shape
         self._job = job.kernel
         self._server = server
         self._arenas = arenas
@@ -109,9 +111,11 @@ class _Sweep:
                         times.setdefault(number, []).append(us)
                 if self.ways[0].failed:
                     return done
-            for number, found in times.items():
-                self.ways[number].latencies_us.append(median(found))
             done.append(cases.name(case))
+            taken = {number: median(found) for number, found in times.items()}
+            for number, us in taken.items():
+                self.ways[number].latencies_us.append(us)
+            self.fastest.append(fastest(done[-1], {self.ways[number].launch: us for number, us in taken.items()}))
             tell(_line(done[-1], self.ways))
             if len(done) % _HALVED_AFTER == 0:
                 give_up_the_slower(self.ways)
@@ -158,6 +162,12 @@ class _Sweep:
             self._contender.attach()
             self._contender.load()
         return self._contender
+
+
+def fastest(shape: str, taken: Mapping[Launch, float]) -> Fastest:
+    """Of the ways that were timed there."""
+    best = min(taken, key=taken.__getitem__)
+    return Fastest(shape, best, taken[best], taken[AS_WRITTEN])
 
 
 def give_up_the_slower(ways: Sequence[_Way]) -> None:
