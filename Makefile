@@ -48,6 +48,10 @@ check-gpu:
 	$(PYTHON) benchmarks/stability.py 2>&1 | tee benchmarks/results/stability-h200.txt
 	$(PYTHON) benchmarks/measure_ops.py 2>&1 | tee benchmarks/results/measure-ops-h200.txt
 
+# What needs two of them.
+check-two-gpus:
+	$(PYTHON) benchmarks/two_cards.py 2>&1 | tee benchmarks/results/two-cards-h200.txt
+
 # Puts the current --help into the README.
 readme:
 	$(PYTHON) tests/test_readme.py
