@@ -4,7 +4,8 @@ Owns the decision table and its words. Measures nothing, reads no clock and no f
 it says what passed and how fast it was, and gets a decision with a reason that names the numbers.
 
 "Better" is said once, here: a speedup above 1 is a faster kernel. A speedup is believed by the lower end of its
-interval, and only beyond the margin: the machine's own noise, or the floor where that is larger.
+interval, and only beyond the margin: the machine's own noise, or the floor where that is larger. What is said over all
+shapes is held to the noise over all, what is said of one shape to the largest at one.
 """
 
 from __future__ import annotations
@@ -139,8 +140,9 @@ def _nothing_passed(last_status: Status | None, rounds: int) -> tuple[str, str]:
 def _unmeasured(measurement: Measurement | None, reason: str) -> str:
     if measurement is None:
         return f"Correct, but not measured: {reason}."
-    if not 0 <= measurement.noise < 1:  # NaN too: a margin of everything would let anything pass as not slower
-        return f"Correct, but not measured: noise of {measurement.noise:.0%} drowns any figure; find a quieter machine."
+    for noise in (measurement.noise, measurement.spread):
+        if not 0 <= noise < 1:  # NaN too: a margin of everything would let anything pass as not slower
+            return f"Correct, but not measured: noise of {noise:.0%} drowns any figure; find a quieter machine."
     return ""
 
 
@@ -155,6 +157,10 @@ class _Weighed:
 
     @property
     def margin(self) -> float:
+        return max(self.measurement.spread, self.thresholds.margin_floor)
+
+    @property
+    def margin_at_one(self) -> float:
         return max(self.measurement.noise, self.thresholds.margin_floor)
 
     @property
@@ -173,7 +179,7 @@ class _Weighed:
     @property
     def every_shape_holds(self) -> bool:
         """No shape inside the kernel's envelope is slower beyond the margin."""
-        return self.measurement.slowest_speedup >= 1 - self.margin
+        return self.measurement.slowest_speedup >= 1 - self.margin_at_one
 
     @property
     def at_the_roofline(self) -> bool:
@@ -190,7 +196,7 @@ class _Weighed:
         m, above, below = self.measurement, 1 + self.margin, 1 - self.margin
         low, slowest = (
             f"at least {m.speedup_low:.3f} times",
-            f"slowest shape {m.slowest_speedup:.3f} (asked {below:.3f})",
+            f"slowest shape {m.slowest_speedup:.3f} (asked {1 - self.margin_at_one:.3f})",
         )
         roofline = f"{self._roofline} (asked {self.thresholds.roofline_share:.0%})"
         parity = f"{m.speedup_low:.3f} to {m.speedup_high:.3f} times (parity: {below:.3f} to {above:.3f})"

@@ -46,12 +46,12 @@ def _run(record: Run, thresholds: Thresholds) -> Iterator[str]:
 
 
 def _measured(found: Measurement, thresholds: Thresholds) -> Iterator[str]:
-    margin = max(found.noise, thresholds.margin_floor)
+    margin = max(found.spread, thresholds.margin_floor)
     above, below = found.speedup_low >= 1 + margin, found.speedup_high < 1 - margin
     place = "wholly above" if above else "wholly below" if below else "not clear of"
     yield (
         f"measured: {found.speedup_low:.3f} to {found.speedup_high:.3f} times {printable(found.baseline)}, {place} "
-        f"1 and the margin of {margin:.1%} (noise {found.noise:.1%}, floor {thresholds.margin_floor:.1%})"
+        f"1 and the margin of {margin:.1%} (noise {found.spread:.1%}, floor {thresholds.margin_floor:.1%})"
     )
     yield (
         f"slowest shape: {found.slowest_shape} at {found.slowest_speedup:.3f} times; "

@@ -435,8 +435,9 @@ class Measurement(Record):
     slowest_shape: str  # within the envelope: excluded shapes do not count
     slowest_speedup: float
     roofline_share: float  # of the ceiling measured in the same session, 0 to 1
-    noise: float  # spread of the baseline against itself, as a fraction
+    noise: float  # of a baseline against itself, as a fraction: the largest at one shape
     rungs_left: int
+    noise_overall: float | None = None  # of its geometric mean over the shapes; None: not known, `noise` stands for it
     excluded_shapes: tuple[str, ...] = ()  # put outside the kernel's envelope, in words
 
     def __post_init__(self) -> None:
@@ -444,6 +445,11 @@ class Measurement(Record):
             raise ValueError(f"no interval: {self.speedup_low} to {self.speedup_high}")
         if not 0 <= self.roofline_share <= 1:
             raise ValueError("a time that beats the roofline is a fault of the measurement or a cheat")
+
+    @property
+    def spread(self) -> float:
+        """The noise of what is said over all shapes."""
+        return self.noise if self.noise_overall is None else self.noise_overall
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def fault(measured: Measured) -> str:
     """Why this is no measurement, in words; "" where it is one."""
     if not rows(measured):
         return "nothing was timed"
-    if noise(measured) is None:
+    if not _against_itself(measured):
         return "no baseline could be timed against itself, so the machine's noise is unknown"
     beating = [shape for shape in measured.shapes if _beats(shape, measured.launch_us)]
     if beating:
@@ -73,7 +73,7 @@ def fault(measured: Measured) -> str:
 
 def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
     """What is decided by. ValueError where `fault` names one."""
-    if (reason := fault(measured)) or (spread := noise(measured)) is None:
+    if reason := fault(measured):
         raise ValueError(reason)
     deciding = counting(measured)
     every = [_row(shape, measured.launch_us) for shape in deciding]
@@ -88,17 +88,16 @@ def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
         slowest_shape=slowest.name,
         slowest_speedup=slowest.speedup.middle,
         roofline_share=min(1.0, _share(deciding, every)),
-        noise=spread,
+        noise=max(abs(ratio - 1) for ratio in _against_itself(measured)),
         rungs_left=rungs_left,
+        noise_overall=noise(measured),
     )
 
 
-def noise(measured: Measured) -> float | None:
-    """The largest difference of a baseline to itself in another process, at a shape that counts; None if unknown."""
-    for shapes in (counting(measured), measured.shapes):
-        if apart := [abs(ratio - 1) for shape in shapes if (ratio := _against_itself(shape)) is not None]:
-            return max(apart)
-    return None
+def noise(measured: Measured) -> float:
+    """By how much the geometric mean of a baseline over itself in another process is off 1; 0 where that is unknown."""
+    ratios = _against_itself(measured)
+    return abs(statistics.geomean(ratios) - 1) if ratios else 0.0
 
 
 def over_baseline(measured: Measured, name: str, among: Collection[str] | None = None) -> Interval | None:
@@ -119,8 +118,8 @@ def baselines(measured: Measured) -> tuple[str, ...]:
 
 def beats_the_best(measured: Measured, margin_floor: float) -> bool:
     """Whether the candidate is faster than the run's best kernel so far, beyond the noise."""
-    over, spread = over_baseline(measured, BEST), noise(measured)
-    return over is not None and over.low >= 1 + max(spread or 0.0, margin_floor)
+    over = over_baseline(measured, BEST)
+    return over is not None and over.low >= 1 + max(noise(measured), margin_floor)
 
 
 def _deciding(shape: ShapeTimings) -> tuple[Timing, ...]:
@@ -175,7 +174,15 @@ def _share(counting: Sequence[ShapeTimings], every: Sequence[Row]) -> float:
     return min(large or [row.ceiling_share for row in every])
 
 
-def _against_itself(shape: ShapeTimings) -> float | None:
+def _against_itself(measured: Measured) -> list[float]:
+    """A baseline's time over its own in another process, at each shape that counts, or else at any."""
+    for shapes in (counting(measured), measured.shapes):
+        if ratios := [ratio for shape in shapes if (ratio := _of_the_twin(shape)) is not None]:
+            return ratios
+    return []
+
+
+def _of_the_twin(shape: ShapeTimings) -> float | None:
     one = next((timing for timing in shape.baselines if timing.name == shape.twin_of), None)
     return None if one is None or not shape.twin else median(shape.twin) / median(one.latencies_us)
 

@@ -75,7 +75,9 @@ def test_the_share_of_the_ceiling_is_of_the_shapes_that_can_reach_it() -> None:
 
 def test_the_noise_is_a_baseline_against_itself() -> None:
     found = measured(shape(40, twin=1.004), shape(40, twin=0.97))
-    assert weigh.weigh(found, rungs_left=0).noise == pytest.approx(0.03)
+    weighed = weigh.weigh(found, rungs_left=0)
+    assert weighed.noise == pytest.approx(0.03), "at the noisiest shape"
+    assert weighed.spread == pytest.approx(1 - (1.004 * 0.97) ** 0.5), "of their geometric mean"
     for unknown in (replace(shape(40), twin=()), replace(shape(40), twin_of="what is not there")):
         assert "noise is unknown" in weigh.fault(measured(unknown))
 

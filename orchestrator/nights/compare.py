@@ -17,14 +17,14 @@ def speed(now: Measured, record: Measured | None, where: str, margin_floor: floa
     gpu = now.before.name if now.before else ""
     same_card = record is not None and record.before is not None and record.before.name == gpu
     found = drifts(record, now) if record is not None and same_card else ()
-    spread = max(weighed.noise, (weigh.noise(record) or 0.0) if record is not None else 0.0, margin_floor)
+    spread = max(weigh.noise(now), weigh.noise(record) if record is not None else 0.0, margin_floor)
     return Speed(
         gpu=gpu,
         baseline=weighed.baseline,
         speedup_low=weighed.speedup_low,
         speedup_high=weighed.speedup_high,
         roofline_share=weighed.roofline_share,
-        noise=weighed.noise,
+        noise=weighed.spread,
         record=where if found else "",
         drifts=found,
         slower=bool(found) and all(one.now_high < one.then_low * (1 - spread) for one in found),

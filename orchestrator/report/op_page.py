@@ -81,7 +81,7 @@ def _row(told: Told, gathered: Gathered) -> RunRow:
         rounds=len(run.attempts),
         speedup=marks.speedup(found),
         ceiling=marks.share(found.roofline_share if found else None),
-        noise=f"{found.noise:.1%}" if found else "",
+        noise=f"{found.spread:.1%}" if found else "",
         cost=marks.cost(attempt.usage for attempt in run.attempts),
         merge_commit=told.merge_commit[:12],
         stands=run.id in gathered.champions,

@@ -165,7 +165,7 @@ def _facts(told: Told) -> Iterator[tuple[str, str]]:
     yield "speedup", marks.speedup(run.measurement)
     if run.measurement is not None:
         yield "of the ceiling", f"{marks.share(run.measurement.roofline_share)} at the worst shape that can reach it"
-        yield "noise", f"{run.measurement.noise:.1%}"
+        yield "noise", f"{run.measurement.spread:.1%}"
     if judging is not None:
         yield "judged on", judging.device
         yield "versions", ", ".join(f"{name} {version}" for name, version in judging.versions.items())

@@ -50,8 +50,7 @@ async def test_an_honest_kernel_is_measured(rmsnorm: Op, judge: LocalExecutor, t
     assert all(shape.candidate.graph and shape.candidate.name == CANDIDATE for shape in found.shapes)
     assert found.compiled and all(one.registers and one.load_bits and one.occupancy for one in found.compiled)
     assert all(0.05 < row.ceiling_share < 1.3 for row in weigh.rows(found))
-    spread = weigh.noise(found)
-    assert spread is not None and spread < 0.05
+    assert weigh.noise(found) < 0.05
 
 
 @pytest.mark.parametrize("kernel", CHEATS, ids=lambda path: path.stem)
