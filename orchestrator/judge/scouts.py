@@ -71,11 +71,14 @@ class _Scout:
         except CandidateFailed:
             return
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Kill its process, which makes its thread end; the thread alone speaks with its warden."""
         self._ended.set()
         if self._candidate is not None:
             self._candidate.interrupt()
+
+    def join(self) -> None:
+        """Wait for its thread."""
         self._thread.join()
 
 
@@ -88,5 +91,7 @@ def ahead(starts: Sequence[Start], kernel: Path, calls: Sequence[Shapes]) -> Ite
     try:
         yield
     finally:
+        for scout in scouts:  # all of them, before any is waited for: a process on a GPU takes a while to end
+            scout.stop()
         for scout in scouts:
-            scout.end()
+            scout.join()
