@@ -19,6 +19,8 @@ CALLABLE = names.words(
     """name builtin def launcher class inst apply partial pass guard registrar method kernel super manager
     factory"""
 )
+# What makes a value that later calls could find changed.
+_CHANGING = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 CONTAINERS = ("box", "meta", "ctx", "super", "inst", "kernel")
 
 
@@ -140,6 +142,8 @@ def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator
         yield check.fallback(node, f"{dotted} on a tensor computes on the host", WRITE_A_KERNEL)
     elif dotted in ("torch.full", "torch.full_like") and any(check.tensor(arg) for arg in node.args[1:]):
         yield check.fallback(node, "a fill with the value of a tensor", WRITE_A_KERNEL)
+    elif dotted in names.CONSTEXPR and any(isinstance(part, _CHANGING) for arg in node.args for part in ast.walk(arg)):
+        yield check.forbidden(node, "a constexpr of what can change", "give it a number, a text, a dtype or a tuple")
 
 
 def _call_method(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:

@@ -28,9 +28,10 @@ def allowed_magic(check: Check, name: str, parent: ast.AST) -> bool:
 def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:
     """A class: its bases, and where it stands."""
     info = check.inference.classes[node.name]
+    allowed = names.BASES | names.PLAIN_BASES | (names.MEMBERS if names.ENUMS & set(info.bases) else set())
     for base, dotted in zip(node.bases, info.bases, strict=True):
-        if dotted not in names.BASES | names.PLAIN_BASES:
-            advice = "derive from torch.autograd.Function or torch.nn.Module, or write functions"
+        if dotted not in allowed:
+            advice = "derive from torch.autograd.Function, torch.nn.Module or an Enum, or write functions"
             yield check.forbidden(base, f"the base class {dotted or 'that is no plain name'}", advice)
     if set(info.decorators) - {"dataclasses.dataclass", "enum.unique"}:
         yield check.forbidden(node, "a class decorator that is not on the list", "use @dataclass or none")

@@ -275,6 +275,8 @@ def _public(dotted: str) -> bool:
         return label in names.CORE
     if owner == names.LANGUAGE or owner in names.LIBDEVICE:
         return label not in names.LANGUAGE_FORBIDDEN
+    if owner == names.NAN_MODES:
+        return label in ("ALL", "NONE")
     return owner not in names.MODULES and _public(owner) and label in names.PLAIN_ATTRIBUTES
 
 

@@ -148,6 +148,8 @@ TRITON = words(
     triton.tools.tensor_descriptor.TensorDescriptor.from_tensor triton.tools.tensor_descriptor"""
 )
 LANGUAGE = "triton.language"
+NAN_MODES = "triton.language.PropagateNan"  # an enumeration, for tl.maximum and tl.minimum
+CONSTEXPR = frozenset({"triton.constexpr", "triton.language.constexpr"})
 LIBDEVICE = (  # every public function in these is a device function
     "triton.language.math",
     "triton.language.standard",
@@ -175,10 +177,9 @@ DECORATORS = TORCH_DECORATORS | words(
 )
 CACHING = frozenset({"functools.lru_cache", "functools.cache"})
 REGISTERING = frozenset({"register_fake", "register_autograd"})  # attributes of the file's own custom_op
-BASES = words(
-    """torch.autograd.Function torch.autograd.function.Function torch.nn.Module typing.NamedTuple enum.Enum
-    enum.IntEnum enum.StrEnum enum.Flag enum.IntFlag"""
-)
+ENUMS = words("enum.Enum enum.IntEnum enum.StrEnum enum.Flag enum.IntFlag")
+BASES = ENUMS | words("torch.autograd.Function torch.autograd.function.Function torch.nn.Module typing.NamedTuple")
+MEMBERS = frozenset({"str", "int"})  # what an enumeration's members may be besides
 PLAIN_BASES = words("object typing.Protocol typing.Generic")
 AUTOGRAD = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 
