@@ -33,7 +33,8 @@ def test_prompts_configs_templates_and_corpora_ship(unpacked: Path) -> None:
         ("orchestrator/templates", "templates"),
         ("orchestrator/redteam/corpus", "redteam/corpus"),
     ):
-        expected = {path.relative_to(ROOT / source) for path in (ROOT / source).rglob("*") if path.is_file()}
+        here = [path for path in (ROOT / source).rglob("*") if path.is_file() and path.suffix != ".pyc"]
+        expected = {path.relative_to(ROOT / source) for path in here}
         found = {path.relative_to(package / shipped) for path in (package / shipped).rglob("*") if path.is_file()}
         assert found == expected and found
 

@@ -63,7 +63,8 @@ def test_nothing_is_left_of_them(lives: Any) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_a_shape_cannot_be_prepared(lives: Any) -> None:
-    assert lives["prepared"].startswith("RUNTIME_ERROR") and "CUDA" in lives["prepared"]
+    assert lives["prepared"].startswith("RUNTIME_ERROR")
+    assert "CUDA" in lives["prepared"] or "NVIDIA driver" in lives["prepared"], "by how this torch was built"
 
 
 @pytest.mark.long
