@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,10 @@ def test_ctrl_c_leaves_a_readable_run(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "orchestrator", "--op", "rmsnorm", "--device", "cpu", "--agent", "inbox"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True, preexec_fn=heard
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("waiting for the reply"):
