@@ -1,11 +1,15 @@
 """The best kernel of each op against each of its baselines and the card's ceiling.
 
-    python benchmarks/measure_ops.py [--op NAME]... [--kernel FILE] [--dtype NAME]... [-c KEY=VALUE]...
+    python benchmarks/measure_ops.py [--op NAME]... [--kernel FILE] [--dtype NAME]... [--within S] [-c KEY=VALUE]...
+    python benchmarks/measure_ops.py --of FILE...
 
 Judges and measures, as `bench` does, the kernel of each op's last recorded reply (or FILE), by one judge a GPU. Prints
 a table an op with the geometric mean over each baseline, one of all ops and, last, PASS or FAIL: PASS when for every op
 the geometric mean over the fastest baselines is above 1 with no shape slower beyond the margin, and the kernel reaches
 92 % of the copy ceiling where more than 100 MB move. The judges' logs go to stderr when something fails. Needs a GPU.
+
+No op is begun after `--within` seconds. With `--of` nothing is measured: what earlier outputs say is printed as one
+table, each op as it was measured last, in the files' order.
 """
 
 from __future__ import annotations
@@ -13,8 +17,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import math
+import re
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -29,6 +37,9 @@ from orchestrator.terminal import Terminal
 from orchestrator.verifying import KernelFile
 
 ROOT = resources.shipped("configs") / "ops"
+AMISS = "not what is aimed for"
+_FIELDS = ("baseline", "speedup_low", "speedup_high", "slowest_shape", "slowest_speedup", "roofline_share", "noise")
+HEADS = ("op", "speedup over the fastest baseline (95 %)", "most often", "slowest", "at", "of the ceiling", "")
 
 
 def kernel_of(op: Op, file: Path | None) -> KernelFile | None:
@@ -59,33 +70,43 @@ def good(found: Measurement | None, settings: Settings) -> bool:
     return found.speedup_low > 1 and found.slowest_speedup >= 1 - margin and found.roofline_share >= 0.92
 
 
-def row(name: str, result: Benched | None, settings: Settings) -> list[str]:
-    """An op in the last table."""
-    if result is None:
-        return [name, "no recorded kernel", *[""] * 5]
+def row(name: str, result: Benched | str, settings: Settings) -> list[str]:
+    """An op in the last table; a text says why it was not measured."""
+    if isinstance(result, str):
+        return [name, result, *[""] * 5]
     found, verdict = result.measurement, result.verdict
     if found is None or verdict is None:
         said = result.report if result.measured is None else result.measured
         return [name, f"{said.status}: {said.message}"[:80], *[""] * 5]
+    return figures_of(name, found, verdict.decision, settings)
+
+
+def figures_of(name: str, found: Measurement, decision: str, settings: Settings) -> list[str]:
+    """A measured op in the last table."""
     return [
         *(name, f"{found.speedup_low:.3f} to {found.speedup_high:.3f}", found.baseline),
         *(f"{found.slowest_speedup:.3f}", found.slowest_shape, f"{found.roofline_share:.0%}"),
-        f"{verdict.decision}{'' if good(found, settings) else ', not what is aimed for'}",
+        f"{decision}{'' if good(found, settings) else f', {AMISS}'}",
     ]
 
 
-async def every(options: argparse.Namespace, settings: Settings) -> dict[str, Benched | None]:
+async def every(options: argparse.Namespace, settings: Settings) -> dict[str, Benched | str]:
     """All ops, each printed whole as soon as it is there."""
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         judges = pool.local(None, "gpu", Path(place))
+        turns = asyncio.Semaphore(len(judges))
 
-        async def one(name: str) -> Benched | None:
+        async def one(name: str) -> Benched | str:
             op = ops.load(name, ROOT)
             kernel = kernel_of(op, options.kernel)
             if kernel is None:
-                return None
+                return "no recorded kernel"
             told = io.StringIO()
-            result = await measured(op, kernel, judges, settings, options.dtype, Console(file=told, width=200))
+            async with turns:
+                if time.monotonic() - begun > options.within:
+                    return f"not begun within {options.within:g} s"
+                result = await measured(op, kernel, judges, settings, options.dtype, Console(file=told, width=200))
             print(f"{told.getvalue()}\n# {op.spec.title}: {result.file}\n\n{bench.to_text(result)}\n", flush=True)
             if result.measured is not None:
                 print(f"measured in {result.measured.seconds:.0f} s; {result.measurement}", flush=True)
@@ -102,20 +123,47 @@ async def every(options: argparse.Namespace, settings: Settings) -> dict[str, Be
             await judges.close()
 
 
+def rows_of(file: Path, settings: Settings) -> dict[str, list[str]]:
+    """The ops whose figures are in an earlier output, which may have been cut, as rows of the last table."""
+    titles = {ops.load(name, ROOT).spec.title: name for name in ops.names(ROOT)}
+    rows, title = {}, ""
+    for line in file.read_text().splitlines():
+        if heading := re.fullmatch(r"# (.*): \S+", line):
+            title = heading[1]
+        elif said := re.match(r"As a challenger it would end as (\w+):", line):
+            decision = said[1]
+        elif figures := re.fullmatch(r"measured in \d+ s; Measurement\((.*)\)", line):
+            given = dict(re.findall(r"(\w+)=('[^']*'|[\d.]+)", figures[1]))
+            text = {name: value.strip("'") for name, value in given.items()}
+            numbers = {name: float(value) for name, value in text.items() if value == given[name]}
+            known = {name: numbers.get(name, text[name]) for name in given if name in _FIELDS}
+            rows[titles[title]] = figures_of(titles[title], Measurement(**known, rungs_left=0), decision, settings)
+    return rows
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """As Markdown."""
+    lines = (f"| {' | '.join(cells)} |" for cells in (HEADS, *rows))
+    return "\n".join([next(lines), f"|{'---|' * len(HEADS)}", *lines])
+
+
 def main() -> bool:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--op", action="append")
     parser.add_argument("--kernel", type=Path)
     parser.add_argument("--dtype", action="append", default=[])
+    parser.add_argument("--within", type=float, default=math.inf)
+    parser.add_argument("--of", type=Path, nargs="+")
     parser.add_argument("-c", dest="override", action="append", default=[])
     options = parser.parse_args()
     settings = config.load(overrides=tuple(options.override))
+    if options.of:
+        earlier = {name: cells for file in options.of for name, cells in rows_of(file, settings).items()}
+        print(table([earlier[name] for name in sorted(earlier)]))
+        return not any(AMISS in cells[-1] for cells in earlier.values())
     found = asyncio.run(every(options, settings))
-    heads = ("op", "speedup over the fastest baseline (95 %)", "most often", "slowest", "at", "of the ceiling", "")
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for name, result in found.items():
-        print(f"| {' | '.join(row(name, result, settings))} |")
-    return all(good(result.measurement if result else None, settings) for result in found.values())
+    print(table([row(name, result, settings) for name, result in found.items()]))
+    return all(good(None if isinstance(one, str) else one.measurement, settings) for one in found.values())
 
 
 if __name__ == "__main__":

@@ -177,6 +177,7 @@ class Compiled(Record):
     line: int = 0  # of the kernel's definition; 0: not said
     types: dict[str, str] = field(default_factory=dict)  # of its arguments, where it was compiled ahead
     constants: dict[str, Parameter] = field(default_factory=dict)  # its constexprs by name, of plain ones
+    tf32: bool | None = None  # whether it multiplies float32 with the ten bits of TF32
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,10 @@ class Pool:
         self._taken: set[str] = set()  # GPUs that a measurement has, or waits for
         self._changed = asyncio.Condition()
 
+    def __len__(self) -> int:
+        """How many judges there are."""
+        return len(self._slots)
+
     async def start(self) -> Judging:
         """Where verdicts will be made. All judges are of one kind: the first speaks for all."""
         return await self._on(self._any, lambda executor: executor.start())

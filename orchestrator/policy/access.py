@@ -46,7 +46,12 @@ def item(inf: Inference, value: Value, key: Hashable) -> Value:
 
 
 def _argument(inf: Inference, ref: Ref, key: Hashable) -> Value:
-    """An argument of a launch, looked up by name in what Triton passes to grids, heuristics and config pruning."""
+    """An argument of a launch, looked up by name in what Triton passes to grids, heuristics and config pruning.
+
+    By number there is none, but what a star parameter was given, and the sizes of a grid in launch_metadata.
+    """
+    if isinstance(key, int) and ref.key is not None:
+        return Value(PLAIN, frozenset({ref}))
     if not isinstance(key, str):
         return join(inf.kernel_arguments.values()).join(PLAIN_VALUE)
     if ref.key is None:

@@ -256,6 +256,11 @@ def _reduce(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
     return element.join(call(inf, arguments.first, Arguments((element, element)), node))
 
 
+def _identity(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
+    """A type that is only a name: calling it gives back what it is given."""
+    return refer("pass", None)
+
+
 def _second(inf: Inference, arguments: Arguments, node: ast.AST) -> Value:
     return arguments.positional[1] if len(arguments.positional) > 1 else PLAIN_VALUE
 
@@ -290,6 +295,7 @@ _SPECIAL: dict[str, Callable[[Inference, Arguments, ast.AST], Value]] = {
     "functools.partial": _make_partial,
     "functools.reduce": _reduce,
     "typing.cast": _second,
+    "typing.NewType": _identity,
     "torch.library.wrap_triton": _first,
     "dataclasses.replace": _replace,
 }

@@ -21,6 +21,7 @@ CALLABLE = names.words(
 )
 # What makes a value that later calls could find changed.
 _CHANGING = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_NAMED = 60  # characters of what is called, in a message
 CONTAINERS = ("box", "meta", "ctx", "super", "inst", "kernel")
 
 
@@ -35,7 +36,9 @@ def call(check: Check, node: ast.Call, place: Place) -> Iterator[Remark]:
     if not kinds & CALLABLE and check.runs(place) and not place.demo:
         advice = "call functions by the name they are defined under"
         refuse = check.fallback if function.tensor else check.forbidden
-        yield refuse(node, "a call of something that cannot be followed", advice)
+        what = ast.unparse(node.func)
+        called = what if len(what) <= _NAMED else "something"
+        yield refuse(node, f"a call of {called}, which cannot be followed to a function", advice)
     for ref in function.refs:
         rule = _CALLS.get(ref.kind)
         if rule is not None:
@@ -142,8 +145,16 @@ def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator
         yield check.fallback(node, f"{dotted} on a tensor computes on the host", WRITE_A_KERNEL)
     elif dotted in ("torch.full", "torch.full_like") and any(check.tensor(arg) for arg in node.args[1:]):
         yield check.fallback(node, "a fill with the value of a tensor", WRITE_A_KERNEL)
+    elif dotted in names.PLACED and place.function in check.live and not _says_where(node):
+        message = f"{dotted} without device= allocates on the CPU, where a kernel on a GPU cannot write"
+        yield check.forbidden(node, message, "give it device=x.device, or allocate by torch.empty_like(x)")
     elif dotted in names.CONSTEXPR and any(isinstance(part, _CHANGING) for arg in node.args for part in ast.walk(arg)):
         yield check.forbidden(node, "a constexpr of what can change", "give it a number, a text, a dtype or a tuple")
+
+
+def _says_where(node: ast.Call) -> bool:
+    """Whether a call names the device, or may: a double star can hold it."""
+    return any(keyword.arg in ("device", None) for keyword in node.keywords)
 
 
 def _call_method(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:

@@ -70,6 +70,7 @@ MAKERS = words(
     torch.full_like torch.ones torch.ones_like torch.tensor torch.nn.Parameter torch.nn.parameter.Parameter
     torch.arange"""
 )
+PLACED = words("torch.empty torch.empty_strided torch.empty_permuted torch.zeros torch.full torch.ones torch.arange")
 VIEWS = frozenset(  # functional forms of the view methods
     f"torch.{name}"
     for name in words(
@@ -240,7 +241,7 @@ PLAIN_ATTRIBUTES = words(
     union intersection difference issubset issuperset popitem appendleft popleft fromkeys most_common format join
     split lower upper strip startswith endswith replace rsplit lstrip rstrip isdigit partition find removeprefix
     removesuffix title capitalize zfill ljust rjust splitlines encode bit_length bit_count is_integer debug info
-    warning error critical exception isEnabledFor setLevel numel value element_ty start stop step args"""
+    warning error critical exception isEnabledFor setLevel numel value element_ty start stop step args constants"""
 )
 MUTATORS = {  # method of a container -> positions of the arguments it stores
     "append": (0,),

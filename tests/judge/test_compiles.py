@@ -18,6 +18,11 @@ def good(target: str, shared_bytes: int = 0) -> CompileResult:
     return CompileResult("k", target, ok=True, compiled=compiled)
 
 
+def multiplied(kind: str, *, tf32: bool = True) -> CompileResult:
+    compiled = Compiled("k", "sm_90", warps=4, stages=3, tf32=tf32, types={"a": kind, "c": kind, "n": "i32"})
+    return CompileResult("k", "sm_90", ok=True, compiled=compiled)
+
+
 def bad(target: str) -> CompileResult:
     return CompileResult("k", target, ok=False, error=f"{HERE}\nNameError: y")
 
@@ -42,6 +47,19 @@ def test_too_much_shared_memory_says_how_much_is_needed_and_there() -> None:
     failed = refused([good("sm_90", shared_bytes=262_144)])
     assert failed.status is Status.COMPILE_ERROR
     assert "262144" in failed.message and "232448" in failed.message
+
+
+def test_more_threads_than_a_program_may_have_do_not_fit() -> None:
+    many = Compiled("k", "sm_90", warps=64, stages=3)
+    failed = refused([CompileResult("k", "sm_90", ok=True, compiled=many)])
+    assert failed.status is Status.COMPILE_ERROR
+    assert "2048 threads" in failed.message and "1024" in failed.message
+
+
+def test_float32_is_not_multiplied_in_tf32() -> None:
+    failed = refused([multiplied("*fp32")])
+    assert failed.status is Status.LOW_PRECISION and "input_precision" in failed.message
+    compiles([multiplied("*bf16"), multiplied("*fp32", tf32=False)], [])
 
 
 @pytest.mark.parametrize("other", [bad("gfx942"), bad("sm_80"), good("sm_80", shared_bytes=200_000)])

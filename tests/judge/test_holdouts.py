@@ -37,6 +37,27 @@ def test_listed_sizes_come_back_with_others(rmsnorm: Op, tmp_path: Path) -> None
         assert len({tuple(test.holdouts(seed, True)[0].dims.values()) for seed in range(30)}) > 20
 
 
+def test_rows_between_the_drawn_and_the_longest_are_asked_for(rmsnorm: Op, tmp_path: Path) -> None:
+    """A loop that leaves the tail out passed where it began beyond every drawn size and the longest is whole blocks."""
+    with loaded(rmsnorm, tmp_path) as test:
+        sizes = [case.dims["N"] for seed in range(50) for case in test.holdouts(seed, True)[-2:]]
+    assert all(8192 <= size < 131072 + 32 and size % 32 == 16 for size in sizes)
+    assert sum(size > 16384 for size in sizes) > 60 and min(sizes) < 16384
+
+
+def test_where_no_row_is_far_longer_nothing_lies_between(tmp_path: Path) -> None:
+    dropout = ops.load("dropout", resources.shipped("configs") / "ops")
+    with loaded(dropout, tmp_path) as test:
+        assert max(case.dims["N"] for seed in range(20) for case in test.holdouts(seed, True)) == 9001
+
+
+def test_other_parameters_come_in_turn(rmsnorm: Op, tmp_path: Path) -> None:
+    """A kernel that caps eps passed where chance asked for one value twice."""
+    with loaded(rmsnorm, tmp_path) as test:
+        for seed in range(20):
+            assert len({case.parameters["eps"] for case in test.holdouts(seed, True)[:3]}) == 3
+
+
 def test_sizes_are_drawn_in_steps(tmp_path: Path) -> None:
     """A head size is even, and no other is asked for."""
     rope = ops.load("rope", resources.shipped("configs") / "ops")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 
+from orchestrator import ops, resources
+from orchestrator.judge import testfile
 from orchestrator.judge.timing import baselines
-from orchestrator.judge.timing.clock import rolled
+from orchestrator.judge.timing.moves import moved, steps, tied
 from orchestrator.judge.timing.roofline import Copies
 from orchestrator.judge.timing.seats import TWIN
 from orchestrator.measured import AUTOTUNED, CANDIDATE, CHAMPION, COMPILED, PICKED, REFERENCE, Baseline, MeasureJob
@@ -104,13 +108,42 @@ def test_no_baseline_runs_a_file_of_the_candidates() -> None:
     assert JOB.kernel not in {spec.file for spec in baselines.baselines(more)}
 
 
-def test_inputs_move_on_by_one_element_a_replay() -> None:
+def test_inputs_move_on_and_the_judge_knows_where_to() -> None:
     tensor = torch.arange(6).view(2, 3)
-    assert rolled(tensor, 1).tolist() == [[5, 0, 1], [2, 3, 4]]
-    moved = tensor.clone()
-    for _ in range(4):
-        moved.copy_(rolled(moved, 1))
-    assert torch.equal(moved, rolled(tensor, 4)), "the judge must know what the worker's replays have seen"
+    assert moved(tensor, 1, tied=False).tolist() == [[5, 0, 1], [2, 3, 4]]
+    assert moved(tensor, 1, tied=True).tolist() == [[2, 0, 1], [5, 3, 4]]
+    for together in (False, True):
+        now = tensor.clone()
+        for _ in range(4):
+            now.copy_(moved(now, 2, tied=together))
+        assert torch.equal(now, moved(tensor, 8, tied=together)), (
+            "the judge must know what the worker's replays have seen"
+        )
+
+
+def test_no_two_inputs_move_alike() -> None:
+    """Else softmax(q k) stays and a result of before can be moved along with v."""
+    q, lengths = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int32)
+    assert steps({"q": q, "k": q, "v": q}, tied=True) == {"q": 1, "k": 2, "v": 3}
+    assert steps({"q": q, "lengths": lengths}, tied=False) == {"q": 1, "lengths": 2}
+
+
+def test_what_holds_between_inputs_holds_after_they_moved(tmp_path: Path) -> None:
+    """An honest attention was refused on an H200: the lengths had moved on, and NaN behind the end come before it."""
+    op = ops.load("causal_attention", resources.shipped("configs") / "ops")
+    for name, data in op.workspace_files().items():
+        (tmp_path / name).write_bytes(data)
+    kernel = ModuleType(op.spec.kernel_name.removesuffix(".py"))
+    setattr(kernel, op.spec.function, lambda *arguments: arguments[0])
+    with testfile.loaded(tmp_path, kernel) as test:
+        assert tied(test)
+        given = test.make_inputs(test.Case({"B": 8, "H": 1, "G": 2, "D": 64, "T": 40}, "float32"), "cpu", 0)
+        elements = steps(given, tied=True)
+        assert given["lengths"].min() < 40, "something lies behind an end"
+        for times in range(1, 9):
+            now = {name: moved(tensor, times * elements[name], tied=True) for name, tensor in given.items()}
+            y = test.exactly(now, {})
+            assert not y.isnan().any() and not torch.equal(y, test.exactly(given, {}))
 
 
 def test_the_ceiling_between_two_sizes_is_between_their_times() -> None:

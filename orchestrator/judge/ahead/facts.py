@@ -22,6 +22,7 @@ _PTX_BULK = re.compile(r"\bcp\.async\.bulk\.(?!commit_group|wait_group)[\w:.]*gl
 _PTX_TENSOR = re.compile(r"\b(?:mma\.sync|wmma\.mma|wgmma\.mma_async|tcgen05\.mma)\b")
 _AMD = re.compile(r"\b(?:global|buffer|flat)_(load|store)_(?:lds_)?(\w+)\s")
 _AMD_TENSOR = re.compile(r"\bv_s?mfma_|\bv_s?wmmac?_")
+_TF32 = re.compile(r"\btt\.dot\b[^:\n]*\binputPrecision = tf32 : tensor<[\dx]*xf32\b")
 _WORD, _LEAST = 32, 8  # bits
 
 
@@ -67,6 +68,7 @@ def of(kernel: Any, name: str = "", log: str = "") -> Compiled:
         log=log,
         loaded=(getattr(kernel, "n_regs", None), getattr(kernel, "n_spills", None)),
         dialect=_text(assembly, "ttgir"),
+        portable=_text(assembly, "ttir"),
     )
 
 
@@ -81,10 +83,11 @@ def read(
     log: str = "",
     loaded: tuple[int | None, int | None] = (None, None),
     dialect: str | None = None,
+    portable: str | None = None,
 ) -> Compiled:
     """The facts from the assembly's text. `loaded` is the driver's word on registers and spilled 32-bit words.
 
-    `dialect` is the kernel in Triton's GPU dialect.
+    `dialect` is the kernel in Triton's GPU dialect, `portable` in the one before it.
     """
     amd = target.startswith("gfx")
     found = (_amd if amd else _nvidia)(assembly or "")
@@ -108,6 +111,7 @@ def read(
         if amd
         else _number(r"(\d+) bytes stack frame", log),
         uncoalesced=None if dialect is None else uncoalesced(dialect),
+        tf32=None if portable is None else _TF32.search(portable) is not None,
     )
 
 

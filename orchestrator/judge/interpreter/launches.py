@@ -18,6 +18,7 @@ from triton.runtime import interpreter, jit
 
 from orchestrator.judge.interpreter import recording
 
+_MOST_PROGRAMS = ((1 << 31) - 1, 65_535, 65_535)  # along each axis of a grid, on NVIDIA's cards
 _OWN = {"grid", "warmup"}  # what the interpreter of 3.5 passes on among the arguments of a launch
 _owners: dict[Any, Any] = {}  # the function that runs -> the InterpretedFunction it was made from
 
@@ -80,7 +81,8 @@ def scalars() -> None:
 def launch() -> None:
     """Faults (3.5 to 3.7): a grid function is given the interpreter's tensors and must return a tuple; only "constexpr"
     and "tl.constexpr" count as such, not "triton.language.constexpr"; the type that an annotation gives a scalar is
-    ignored; numpy warns of overflow and division by zero where a GPU does not. Each is done as a GPU launch does it."""
+    ignored; numpy warns of overflow and division by zero where a GPU does not; a grid may be of any size. Each is done
+    as a GPU launch does it."""
     run = interpreter.GridExecutor.__call__
 
     def launched(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -132,4 +134,7 @@ def _as_annotated(parameter: Any, value: Any) -> Any:
 
 
 def _grid(grid: Any) -> tuple[int, ...]:
-    return tuple(operator.index(size) for size in grid)
+    sizes = tuple(operator.index(size) for size in grid)
+    if any(size > most for size, most in zip(sizes, _MOST_PROGRAMS, strict=False)):
+        raise RuntimeError(f"Triton Error [CUDA]: invalid argument: a grid of {sizes}, {_MOST_PROGRAMS} is the most")
+    return sizes

@@ -1,8 +1,8 @@
 """Replays of one piece of GPU work, each with fresh inputs and a cold cache, timed by events.
 
-Used in the process that is timed and, for the card's own speed, in the judge. Before each replay every input is moved
-on by one element, so that no two replays have the same inputs and a kernel that remembers gives wrong values, and the
-L2 cache is overwritten. Both together are one captured graph, so that the host is never what is waited for.
+Used in the process that is timed and, for the card's own speed, in the judge. Before each replay the inputs are moved
+on (`moves`), so that a kernel that remembers gives wrong values, and the L2 cache is overwritten. Both together are one
+captured graph, so that the host is never what is waited for.
 
 A captured graph is joined: when its stream is done, so is everything in it. A call that could not be captured may leave
 work on streams of its own, which events on the current one do not see. Such a call is waited for with the whole device,
@@ -11,21 +11,17 @@ and what that wait takes when there is nothing to wait for is taken off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 import torch
 
+from orchestrator.judge.timing.moves import moved
 from orchestrator.judge.timing.statistics import median
 
 _FLUSH_BYTES = 256 << 20
 _WARM_UP = 3
 _EMPTY = 5  # replays of nothing, to know what waiting takes
 Replay = Callable[[], object]
-
-
-def rolled(tensor: torch.Tensor, times: int) -> torch.Tensor:
-    """The tensor after being moved on that often: its elements shifted in memory order, the last ones to the front."""
-    return tensor.reshape(-1).roll(times).view_as(tensor)
 
 
 class Clock:
@@ -38,12 +34,13 @@ class Clock:
         self._graph: torch.cuda.CUDAGraph | None = None
         self._wait_us = 0.0  # for the whole device, when it has nothing left to do
 
-    def moves(self, inputs: Sequence[torch.Tensor]) -> None:
-        """From now on each replay finds these tensors moved on by one."""
+    def moves(self, inputs: Mapping[str, torch.Tensor], steps: Mapping[str, int], *, tied: bool) -> None:
+        """From now on each replay finds these tensors moved on, by so many elements each."""
 
         def prepare() -> None:
-            for tensor in inputs:
-                tensor.copy_(rolled(tensor, 1))
+            for name, elements in steps.items():
+                if elements:
+                    inputs[name].copy_(moved(inputs[name], elements, tied=tied))
             self._flush.zero_()
 
         self._graph, _ = capture(prepare)

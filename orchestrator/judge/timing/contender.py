@@ -20,8 +20,8 @@ from orchestrator.judge.candidate import Candidate, Returned
 from orchestrator.judge.checks.contract import plain_tensors
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import Arena
+from orchestrator.judge.timing import moves
 from orchestrator.judge.timing.baselines import Spec
-from orchestrator.judge.timing.clock import rolled
 from orchestrator.judge.timing.statistics import Block, median
 from orchestrator.records import Compiled, Limits, from_json
 from orchestrator.text import printable
@@ -55,6 +55,8 @@ class Contender(Candidate):
         self.generated = ""
         self.compiled: tuple[Compiled, ...] = ()  # by its own account
         self._fresh: Tensors = {}
+        self._steps: Mapping[str, int] = {}
+        self._tied = False
         self._moved = 0
         self._returned: Returned | None = None
 
@@ -65,16 +67,20 @@ class Contender(Candidate):
         *,
         graph: bool,
         seconds: float,
+        tied: bool = False,
         launch: Mapping[str, int] | None = None,
     ) -> None:
-        """Have it compile, run and, with `graph`, capture a call on these inputs; with other launch options than it
-        gives, where `launch` says so.
+        """Have it compile, run and, with `graph`, capture a call on these inputs, which may be `tied` to each other;
+        with other launch options than it gives, where `launch` says so.
         """
+        self._steps, self._tied = moves.steps(inputs, tied=tied), tied
         placed = self._place(inputs, _FILL)
         message = {
             "do": "prepare",
             "inputs": {name: vars(slot) for name, slot in placed.items()},
             "parameters": dict(parameters),
+            "steps": self._steps,
+            "tied": tied,
             "graph": graph,
             "launch": dict(launch or {}),
         }
@@ -122,7 +128,10 @@ class Contender(Candidate):
         """The inputs that the last replay of the last block must have had, and what it wrote."""
         assert self._returned is not None
         results = self.fetch(self._returned)
-        inputs = {name: rolled(tensor, self._moved) for name, tensor in self._fresh.items()}
+        inputs = {
+            name: moves.moved(tensor, self._moved * self._steps[name], tied=self._tied)
+            for name, tensor in self._fresh.items()
+        }
         return inputs, results if self._returned.is_tuple else results[0]
 
 

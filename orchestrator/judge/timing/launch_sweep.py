@@ -23,6 +23,7 @@ from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import Arena, DeviceArena
 from orchestrator.judge.timing import baselines, cases
 from orchestrator.judge.timing.contender import Contender
+from orchestrator.judge.timing.moves import tied
 from orchestrator.judge.timing.statistics import geomean, median
 from orchestrator.measured import AS_WRITTEN, Fastest, Launch, LaunchTimings, SweepJob, Swept
 from orchestrator.records import Compiled, to_json
@@ -107,7 +108,7 @@ class _Sweep:
                 for number in random.sample(living, len(living)):
                     if time.monotonic() > deadline:
                         return done
-                    if (us := self._timed(self.ways[number], inputs, case)) is not None:
+                    if (us := self._timed(self.ways[number], inputs, case, tied=tied(test))) is not None:
                         times.setdefault(number, []).append(us)
                 if self.ways[0].failed:
                     return done
@@ -130,7 +131,7 @@ class _Sweep:
         if self._scratch.is_dir():
             remove_tree(self._scratch)
 
-    def _timed(self, way: _Way, inputs: dict[str, Any], case: Any) -> float | None:
+    def _timed(self, way: _Way, inputs: dict[str, Any], case: Any, *, tied: bool) -> float | None:
         """One block; None where the kernel cannot be launched so."""
         limits = self._job.limits
         try:
@@ -139,6 +140,7 @@ class _Sweep:
                 *(inputs, case.parameters),
                 graph=True,
                 seconds=limits.call_s + limits.compile_s,
+                tied=tied,
                 launch=way.launch.options,
             )
             way.compiled |= {to_json(one, indent=None): one for one in contender.compiled}

@@ -26,6 +26,7 @@ from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import DeviceArena, torch_dtype
 from orchestrator.judge.timing import cases, launch_sweep, rounds
+from orchestrator.judge.timing.moves import tied
 from orchestrator.judge.timing.roofline import Roofline
 from orchestrator.judge.timing.rounds import ContenderFailed, Series
 from orchestrator.judge.timing.seats import MOST_CONTENDERS, TWIN, Seats
@@ -168,7 +169,7 @@ class _Measurement:
         few = [name for name in self.seats.takers if name not in _NOT_ON_CURVES]
         wanted = few if curve and set(few) - {CANDIDATE, BEST} else list(self.seats.takers)
         for name in wanted:
-            self._prepare(name, warm, case)
+            self._prepare(name, warm, case, tied=tied(test))
         wanted = [name for name in wanted if name in self.seats.takers]
         for name in wanted:
             self._of(name, partial(self._tried, name, fresh, test, case))
@@ -183,19 +184,19 @@ class _Measurement:
         contender.time(1)
         self._right(name, test, case)
 
-    def _prepare(self, name: str, inputs: Mapping[str, torch.Tensor], case: Any) -> None:
+    def _prepare(self, name: str, inputs: Mapping[str, torch.Tensor], case: Any, *, tied: bool) -> None:
         """Compiled, run and captured; where that fails with a graph, in a new process without one."""
         limits, taker = self.job.limits, self.seats.takers[name]
         seconds = limits.call_s + limits.compile_s
         try:
-            taker.contender.prepare(inputs, case.parameters, graph=taker.graph, seconds=seconds)
+            taker.contender.prepare(inputs, case.parameters, graph=taker.graph, seconds=seconds, tied=tied)
         except CandidateFailed as failed:
             if not taker.graph or isinstance(failed, KilledFromOutside):
                 self.seats.lost(name, failed)
                 return
             self.seats.again(name, graph=False, detail=f"no graph could be captured ({failed.message})")
             if name in self.seats.takers:
-                self._prepare(name, inputs, case)
+                self._prepare(name, inputs, case, tied=tied)
         else:
             if taker.contender.generated:
                 self.generated[_file_name(name, case)] = taker.contender.generated

@@ -66,7 +66,7 @@ class TimedState(State):
         if not forced:
             self._launches.end()  # what is timed is the file as it is
         self._clock = self._clock or Clock()
-        self._clock.moves(list(inputs.values()))
+        self._clock.moves(inputs, message["steps"], tied=message["tied"])
         self._once = once
         if message["graph"]:
             graph, result = capture(once)

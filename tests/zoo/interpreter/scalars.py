@@ -165,6 +165,16 @@ def case_grid_sees_numbers():
     assert type(seen[0]) is int and y[0] == 36, (seen, y)
 
 
+def case_grid_too_large():
+    y = torch.empty(4, dtype=torch.int64)
+    try:
+        loops[(1, 1, 65536)](y, 1, BLOCK=4)
+    except RuntimeError as error:
+        assert "invalid argument" in str(error), error
+    else:
+        raise AssertionError("a GPU has 65535 programs at most along that axis")
+
+
 @triton.jit
 def long_name(Y, SIZE: triton.language.constexpr):
     tl.store(Y + tl.arange(0, SIZE), tl.zeros((SIZE,), tl.float32))
