@@ -14,7 +14,7 @@ from typing import Protocol
 from orchestrator import decision, records, weigh
 from orchestrator.attempt import judge_kernel
 from orchestrator.config import Settings
-from orchestrator.decide import decide
+from orchestrator.decide import decide, least_inside
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.measured import Measured
@@ -106,9 +106,12 @@ def _weighed(result: Benched, op: Op, settings: Settings) -> Benched:
     if result.measured.status is not Status.PASSED:
         return result
     reason = weigh.fault(result.measured)
+    thresholds = op.spec.thresholds(settings.decision)
     measurement = None if reason else weigh.weigh(result.measured, rungs_left=0)
+    if least := least_inside(measurement, thresholds):
+        measurement = weigh.within(result.measured, least, thresholds.outside_share, rungs_left=0) or measurement
     verdict = decide(
-        *(Status.PASSED, True, measurement, op.spec.thresholds(settings.decision)),
+        *(Status.PASSED, True, measurement, thresholds),
         unmeasured_reason=reason,
         rounds=settings.loop.rounds,
     )

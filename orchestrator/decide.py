@@ -24,12 +24,15 @@ class Thresholds(Record):
     margin_floor: float = 0.02  # a speedup within it of 1 is parity, however quiet the machine
     roofline_share: float = 0.92  # from here on there is nothing worth gaining
     parity_rungs: tuple[str, ...] = ("optimize",)  # still parity after these stages: more will not help
+    outside_share: float = 0.25  # of the shapes, at most, may be put outside a kernel's envelope, being slower
 
     def __post_init__(self) -> None:
         if not 0 <= self.margin_floor < 1:
             raise ValueError(f"margin_floor is a fraction from 0 to below 1, not {self.margin_floor}")
         if not 0 < self.roofline_share <= 1:
             raise ValueError(f"roofline_share is a fraction above 0 and at most 1, not {self.roofline_share}")
+        if not 0 <= self.outside_share < 1:
+            raise ValueError(f"outside_share is a fraction from 0 to below 1, not {self.outside_share}")
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,15 @@ def decide(
         objection=objection,
     )
     return next(Verdict(line.decision, line.reason) for line in lines if line.holds)
+
+
+def least_inside(measurement: Measurement | None, thresholds: Thresholds) -> float | None:
+    """The speedup below which a shape must lie outside the kernel's envelope for it to be merged, where it is faster on
+    the whole and slower somewhere; None elsewhere."""
+    if measurement is None or _unmeasured(measurement, ""):
+        return None
+    weighed = _Weighed(measurement, thresholds, (), persist=False)
+    return 1 - weighed.margin_at_one if weighed.faster and not weighed.every_shape_holds else None
 
 
 def table(
@@ -265,7 +277,7 @@ class _Weighed:
 
     def _would_pay(self) -> str:
         if self.faster:
-            return "it would pay if that shape were put outside the kernel's envelope"
+            return "it would pay at the other shapes"
         return f"it would pay from {1 + self.margin:.3f} times on"
 
     def _envelope(self) -> str:

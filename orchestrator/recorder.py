@@ -259,6 +259,15 @@ class Recorder:
         self.fewer_rungs(rungs_left)
         return reason
 
+    def narrowed(self, least: float, most: float) -> bool:
+        """Put shapes whose speedup is below `least` outside the best kernel's envelope; whether they are few enough."""
+        assert self._measured is not None and self.run.measurement is not None
+        found = weigh.within(self._measured, least, most, rungs_left=self.run.measurement.rungs_left)
+        if found is not None:
+            self.run = replace(self.run, measurement=found)
+            self._save()
+        return found is not None
+
     def fewer_rungs(self, left: int) -> None:
         """So many stages are left to try."""
         if self.run.measurement is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from orchestrator import rounds
 from orchestrator.config import OPTIMIZE, Settings
-from orchestrator.decide import decide
+from orchestrator.decide import decide, least_inside
 from orchestrator.executors import Executor
 from orchestrator.measuring import measure_kernel
 from orchestrator.ops import Op
@@ -36,17 +36,25 @@ async def weighed(
         measured = await measure_kernel(kernel, rivals, op, recorder.branch.export, executor, settings, folder, tell)
         reason = recorder.measured(challenger, measured, rivals, left, thresholds.margin_floor)
     ended = rounds.furthest(recorder.run)
-    return decide(
-        ended.status if ended else None,
-        recorder.run.best is not None,
-        recorder.run.measurement,
-        thresholds,
-        objection=recorder.objection(),
-        unmeasured_reason=reason,
-        rounds=settings.loop.rounds,
-        rungs_done=done,
-        persist=settings.loop.persist,
-    )
+
+    def decided() -> Verdict:
+        return decide(
+            ended.status if ended else None,
+            recorder.run.best is not None,
+            recorder.run.measurement,
+            thresholds,
+            objection=recorder.objection(),
+            unmeasured_reason=reason,
+            rounds=settings.loop.rounds,
+            rungs_done=done,
+            persist=settings.loop.persist,
+        )
+
+    verdict, least = decided(), least_inside(recorder.run.measurement, thresholds)
+    if verdict.decision is not Decision.ABANDON or least is None:
+        return verdict
+    # Nothing is left to try: it is claimed for the shapes at which it holds, where these are nearly all.
+    return decided() if recorder.narrowed(least, thresholds.outside_share) else verdict
 
 
 def conclude(recorder: Recorder, verdict: Verdict) -> None:

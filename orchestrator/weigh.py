@@ -71,11 +71,12 @@ def fault(measured: Measured) -> str:
     return ""
 
 
-def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
-    """What is decided by. ValueError where `fault` names one."""
+def weigh(measured: Measured, *, rungs_left: int, outside: Collection[str] = ()) -> Measurement:
+    """What is decided by; shapes named in `outside` are not. ValueError where `fault` names a fault."""
     if reason := fault(measured):
         raise ValueError(reason)
-    deciding = counting(measured)
+    left_out = [_row(shape, measured.launch_us) for shape in counting(measured) if shape.name in outside]
+    deciding = [shape for shape in counting(measured) if shape.name not in outside]
     every = [_row(shape, measured.launch_us) for shape in deciding]
     slowest = min(every, key=lambda row: row.speedup.middle)
     total = statistics.geomean_speedup(
@@ -91,7 +92,20 @@ def weigh(measured: Measured, *, rungs_left: int) -> Measurement:
         noise=max(abs(ratio - 1) for ratio in _against_itself(measured)),
         rungs_left=rungs_left,
         noise_overall=noise(measured),
+        excluded_shapes=tuple(f"{row.name}, at {row.speedup.middle:.3f} times {row.best}" for row in left_out),
     )
+
+
+def within(measured: Measured, least: float, most: float, *, rungs_left: int) -> Measurement | None:
+    """What is decided by with the shapes whose speedup is below `least` put outside the kernel's envelope.
+
+    None where that is no shape, or more than `most` of those that count: the rest would be another claim.
+    """
+    every = [_row(shape, measured.launch_us) for shape in counting(measured)]
+    slower = [row.name for row in every if row.speedup.middle < least]
+    if not 0 < len(slower) <= most * len(every):
+        return None
+    return weigh(measured, rungs_left=rungs_left, outside=slower)
 
 
 def noise(measured: Measured) -> float:

@@ -152,7 +152,7 @@ def test_reasons_hold_the_numbers() -> None:
     assert abandon.startswith("Parity within the margin of 2.0% after correct, launch, block: 0.990 to 1.010")
     assert abandon.endswith("it would pay from 1.020 times on.")
     somewhere = ask(measured(slowest_speedup=0.5, rungs_left=0)).reason
-    assert somewhere.endswith("it would pay if that shape were put outside the kernel's envelope.")
+    assert somewhere.endswith("it would pay at the other shapes.")
 
 
 # --- for every input ------------------------------------------------------------------------------------------------

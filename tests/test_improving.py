@@ -150,3 +150,35 @@ async def test_a_persons_kernel_without_a_model_is_measured_and_explained(rmsnor
     assert any("there is no model to ask for stage 'optimize'" in remark for remark in run.remarks)
     decided = (tmp_path / "workspaces" / "runs" / run.id / "DECISION.md").read_text()
     assert "Where the time goes:" in decided and "1. correct, by person: **PASSED**" in decided
+
+
+async def test_a_kernel_that_is_slower_at_few_shapes_is_merged_without_them(rmsnorm: Op, tmp_path: Path) -> None:
+    """Only once nothing is left to try: before that another stage may mend them."""
+    uneven = Script(Status.PASSED, 40.0, elsewhere=(40.0, 40.0, 60.0))
+    run = await play(rmsnorm, tmp_path, Scripted(correct=PLAIN), {PLAIN: uneven}, "loop.stages=[correct,optimize]")
+    assert run.verdict is not None and run.verdict.decision is Decision.REWORK
+
+    run = await play(rmsnorm, tmp_path / "all", Scripted(correct=PLAIN), {PLAIN: uneven}, "loop.stages=[correct]")
+    assert run.verdict is not None and run.verdict.decision is Decision.MERGE
+    assert run.measurement is not None and run.measurement.slowest_speedup == pytest.approx(1.25)
+    assert "outside its envelope: 4096x4099 float16, at 0.833 times torch.compile" in run.verdict.reason
+    decided = (tmp_path / "all" / "workspaces" / "runs" / run.id / "DECISION.md").read_text()
+    assert decided.count("4096x4099 float16") > 1, "it is still in the table"
+
+
+@pytest.mark.parametrize("elsewhere", [(40.0, 60.0, 60.0), (52.0, 52.0, 52.0)])
+async def test_a_kernel_that_is_slower_at_many_is_not(
+    rmsnorm: Op, tmp_path: Path, elsewhere: tuple[float, ...]
+) -> None:
+    scripts = {PLAIN: Script(Status.PASSED, 20.0, elsewhere=elsewhere)}
+    run = await play(rmsnorm, tmp_path, Scripted(correct=PLAIN), scripts, "loop.stages=[correct]")
+    assert run.verdict is not None and run.verdict.decision is Decision.ABANDON
+    assert run.verdict.reason.startswith("Faster on the whole but slower somewhere")
+    assert run.measurement is not None and not run.measurement.excluded_shapes
+
+
+async def test_a_kernel_may_have_to_hold_everywhere(rmsnorm: Op, tmp_path: Path) -> None:
+    scripts = {PLAIN: Script(Status.PASSED, 40.0, elsewhere=(40.0, 40.0, 60.0))}
+    settings = ("loop.stages=[correct]", "decision.outside_share=0")
+    run = await play(rmsnorm, tmp_path, Scripted(correct=PLAIN), scripts, *settings)
+    assert run.verdict is not None and run.verdict.decision is Decision.ABANDON
