@@ -230,14 +230,24 @@ def _state_unchanged(job: Job, differences: object, what: str) -> None:
 
 
 def _chosen(planned: Sequence[Any], seed: int, elements: int) -> set[int]:
-    """The cases to look at closely: for each dtype one of those that are neither tiny nor large."""
+    """The cases to look at closely: for each dtype one of those that are neither tiny nor large.
+
+    The first of them has rows that are no whole blocks: only there what lies behind an end can be touched.
+    """
     draw = random.Random(seed)
-    chosen = set()
+    chosen: set[int] = set()
     for dtype in dict.fromkeys(case.dtype for case in planned):
         numbers = [number for number, case in enumerate(planned) if case.dtype == dtype]
         fit = [number for number in numbers if _SERIES_LEAST <= math.prod(planned[number].dims.values()) <= elements]
-        chosen.add(draw.choice(fit or numbers))
+        uneven = [] if chosen else [number for number in fit if not _whole(planned[number])]
+        chosen.add(draw.choice(uneven or fit or numbers))
     return chosen
+
+
+def _whole(case: Any) -> bool:
+    """Whether a power of two holds each row exactly."""
+    size: int = list(case.dims.values())[-1]
+    return size & (size - 1) == 0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from types import ModuleType
 import torch
 
 from orchestrator import ops, resources
-from orchestrator.judge import testfile
+from orchestrator.judge import sweep, testfile
 from orchestrator.ops import Op
 
 
@@ -103,3 +103,12 @@ def test_precision_is_not_asked_of_a_few_elements(rmsnorm: Op, tmp_path: Path) -
         assert test.precision(coarse, fine, exact) > test.PRECISION
         few = slice(None), slice(15)
         assert test.precision(coarse[few], fine[few], exact[few]) == 0
+
+
+def test_one_case_that_is_looked_at_closely_is_no_whole_block(rmsnorm: Op, tmp_path: Path) -> None:
+    """Loads behind the end of a tensor were seen or not, as the seed had it."""
+    with loaded(rmsnorm, tmp_path) as test:
+        planned = [case for case in test.cases(True) if case.dims["N"] in (127, 128)]
+        for seed in range(30):
+            chosen = [planned[number] for number in sweep._chosen(planned, seed, 4096)]
+            assert len(chosen) == 3 and any(case.dims["N"] == 127 for case in chosen)
