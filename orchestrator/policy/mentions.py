@@ -117,6 +117,8 @@ def _hidden(label: str, owner: Value) -> bool:
 
 
 def _of_tensor(check: Check, node: ast.AST, label: str) -> Iterator[Remark]:
+    if label in names.UNVARIED:
+        yield check.note(node, f".{label} is the same in every case: what is done where it is another was not seen")
     if label in names.TENSOR_FACTS | names.TENSOR_VIEW_ATTRIBUTES | names.TENSOR_METHODS:
         return
     if label == "__name__":  # type(x).__name__ in a message

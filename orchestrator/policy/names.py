@@ -195,6 +195,7 @@ TENSOR_QUERIES = words(
     """stride size numel nelement dim ndimension element_size is_contiguous data_ptr storage_offset is_floating_point
     is_complex get_device is_signed is_conj is_neg"""
 )
+UNVARIED = words("requires_grad is_leaf storage_offset")  # facts that are the same in every case of a verdict
 TENSOR_VIEWS = words(
     """contiguous view reshape view_as reshape_as flatten squeeze unsqueeze transpose permute t expand expand_as
     select narrow detach as_strided swapaxes swapdims movedim moveaxis unflatten ravel broadcast_to"""

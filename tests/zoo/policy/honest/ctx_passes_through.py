@@ -1,4 +1,4 @@
-# honest: a helper that takes ctx, an optional gradient
+# honest: a helper that takes ctx, an optional gradient | notes: 1
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# honest: views of every kind
+# honest: views of every kind | notes: 1
 import torch
 import triton
 import triton.language as tl
