@@ -12,15 +12,11 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.audit import values
+from orchestrator.audit import operations, values
 from orchestrator.audit.values import UNKNOWN, Pad, Value
 from orchestrator.source import Function, Source
 
 TRITON = "triton.language"
-REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "reduce": "reduce", "argmax": "max", "argmin": "min"}
-SCANS = {"cumsum", "cumprod", "associative_scan"}
-KEEPING = {"multiple_of", "max_contiguous", "max_constancy", "broadcast_to", "cast", "to", "abs", "sqrt", "assume"}
-MAPS = {"exp", "exp2", "log", "log2", "rsqrt", "sigmoid", "cos", "sin", "erf", "floor", "ceil", "tanh", "sqrt_rn"}
 ATOMICS = {"atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and", "atomic_or"}
 DEPTH = 3  # of helpers within helpers
 HELPED = 1000  # calls of helpers in a kernel whose bodies are walked
@@ -274,16 +270,16 @@ class _Walker:
                 return self.value(operand)
             case ast.Compare(left=left, ops=ops, comparators=others):
                 chooses = any(isinstance(op, (ast.Eq, ast.NotEq)) for op in ops)
-                return self.comparison([self.value(one) for one in (left, *others)]).but(chooses=chooses)
+                return operations.comparison([self.value(one) for one in (left, *others)]).but(chooses=chooses)
             case ast.BoolOp(values=parts):
-                return self.comparison([self.value(one) for one in parts])
+                return operations.comparison([self.value(one) for one in parts])
             case ast.Subscript(value=inner, slice=index):
-                return self.subscript(self.value(inner), index)
+                return operations.subscript(self.value(inner), index)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.value(test)
                 return values.joined(self.value(body), self.value(orelse))
             case ast.Attribute(value=inner, attr="T"):
-                return self.transposed(self.value(inner))
+                return operations.transposed(self.value(inner))
             case ast.Call():
                 return self.call(node)
         return UNKNOWN
@@ -294,42 +290,6 @@ class _Walker:
         if name:
             self.record(node, name, (left, right), result)
         return result
-
-    def comparison(self, parts: list[Value]) -> Value:
-        result = parts[0]
-        for part in parts[1:]:
-            result = values.combined(ast.BitAnd(), result, part, ast.Pass())
-        boundless = frozenset().union(*(part.boundless for part in parts))
-        return result.but(
-            is_mask=True, dtype="", wrapping=frozenset(), pad=Pad.NONE, base="", constant=None, boundless=boundless
-        )
-
-    def subscript(self, value: Value, index: ast.expr) -> Value:
-        """`x[:, None]`: new axes; the others keep their lanes."""
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        if value.rank is None:
-            return value
-        places, number = {}, 0
-        for place, part in enumerate(parts):
-            if isinstance(part, ast.Slice):
-                places[number] = place
-                number += 1
-            elif not (isinstance(part, ast.Constant) and part.value is None):
-                return UNKNOWN
-        moved = {axis: places.get(axis, axis) for axis in range(max(value.rank, number) + 1)}
-        return value.but(
-            rank=max(len(parts), value.rank),
-            axes=frozenset(moved.get(axis, axis) for axis in value.axes),
-            pad_axes=frozenset(moved.get(axis, axis) for axis in value.pad_axes),
-        )
-
-    def transposed(self, value: Value) -> Value:
-        if value.rank != 2:
-            return value
-        flip = {0: 1, 1: 0}
-        return value.but(
-            axes=frozenset(flip[a] for a in value.axes), pad_axes=frozenset(flip[a] for a in value.pad_axes)
-        )
 
     # --- calls
 
@@ -365,200 +325,13 @@ class _Walker:
         named = {key: self.value(argument) for key, argument in keywords.items()}
         if not operands and "input" in named:
             operands = [named["input"]]
-        return self.operation(node, name, arguments, operands, keywords, named)
+        result = operations.result(node, name, arguments, operands, keywords, named)
+        self.record(node, name, tuple(operands), result, operations.axis_of(name, arguments, keywords))
+        return result
 
     @property
     def barriers(self) -> list[ast.AST]:
         return self.found.barriers
-
-    def operation(
-        self,
-        node: ast.Call,
-        name: str,
-        arguments: list[ast.expr],
-        operands: list[Value],
-        keywords: dict[str, ast.expr],
-        named: dict[str, Value],
-    ) -> Value:
-        first = operands[0] if operands else Value()
-        axis = _axis(name, arguments, keywords)
-        if name in REDUCTIONS and operands:
-            result = self.reduction(node, name, first, axis, "keep_dims" in keywords)
-        elif name == "where" and len(operands) == 3:
-            result = self.where(operands[0], operands[1], operands[2])
-        elif name in ("to", "cast") and operands:
-            result = self.cast(first, arguments[1:] or list(keywords.values()))
-        elif name in ("zeros", "full", "zeros_like"):
-            result = self.filled(name, arguments, operands, keywords, named)
-        elif name == "dot" and len(operands) >= 2:
-            result = self.dot(operands, keywords, named)
-        elif name in ("maximum", "minimum", "max", "min") and len(operands) >= 2:
-            result = self.extreme(name, operands[0], operands[1], node)
-        elif name in MAPS and operands:
-            result = self.mapped(node, name, first)
-        else:
-            result = self.plain(node, name, arguments, operands, named)
-        self.record(node, name, tuple(operands), result, axis)
-        return result
-
-    def plain(
-        self, node: ast.Call, name: str, arguments: list[ast.expr], operands: list[Value], named: dict[str, Value]
-    ) -> Value:
-        first = operands[0] if operands else Value()
-        match name:
-            case "program_id" | "num_programs":
-                row = name == "program_id"
-                return Value(dtype="int", indexed=row, row=row, runtime=not row)
-            case "arange":
-                end = arguments[1] if len(arguments) > 1 else None
-                extent = frozenset({ast.unparse(end)} if end is not None else ())
-                return Value(rank=1, axes=frozenset({0}), dtype="int", indexed=True, extents=extent, boundless=extent)
-            case "abs":
-                pad = Pad.FILLED if first.pad is Pad.LOW else first.pad
-                return first.but(positive=True, pad=pad)
-            case "sqrt":
-                return first.but(positive=True, root=True, plain_sum=frozenset(), sum_of_squares=frozenset())
-            case "trans" | "permute":
-                return self.transposed(first)
-            case "float" if arguments and isinstance(arguments[0], ast.Constant):
-                return Value(constant=_number(arguments[0].value))
-            case "make_block_ptr":
-                return (first if operands else named.get("base", UNKNOWN)).but(descriptor=True)
-            case "make_tensor_descriptor":
-                return first.but(descriptor=True)
-            case "advance":
-                return first
-            case "cdiv":
-                return Value(dtype="int", runtime=any(one.runtime for one in operands))
-        if name in KEEPING and operands:
-            return first
-        loads = frozenset().union(*(one.loads for one in operands)) if operands else frozenset()
-        return UNKNOWN.but(loads=loads, shifted=True)
-
-    def reduction(self, node: ast.Call, name: str, value: Value, axis: int | None, keep: bool) -> Value:
-        kind = REDUCTIONS[name]
-        result = values.reduced(value, axis, keep).but(positive=value.positive)
-        if kind == "max":
-            return result.but(maximum=True)
-        if kind == "sum":
-            mine: frozenset[ast.AST] = frozenset({node})
-            return result.but(
-                sums_of_exponentials=value.exponentials,
-                sum_of_squares=mine if value.square else frozenset(),
-                plain_sum=frozenset() if value.square else mine,
-            )
-        return result
-
-    def where(self, condition: Value, chosen: Value, otherwise: Value) -> Value:
-        value = values.joined(chosen, otherwise)
-        rank = value.rank if condition.rank is None or value.rank is None else max(value.rank, condition.rank)
-        pad, pad_axes, spoiled = _pad_of_filler(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
-        added = chosen.constant is not None and pad is Pad.LOW  # a mask to be added, whatever its lanes were chosen by
-        if rank is None or (condition.chooses and chosen.pad is Pad.NONE and not added):
-            pad, pad_axes = Pad.NONE, frozenset()
-        elif not condition.axes >= chosen.pad_axes:  # along the other axes its padding stays what it was
-            pad_axes = condition.axes
-            if chosen.pad is Pad.FILLED:
-                pad, pad_axes, spoiled = Pad.FILLED, chosen.pad_axes - condition.axes, chosen.spoiled
-        return value.but(
-            rank=rank,
-            axes=value.axes | condition.axes,
-            pad=pad,
-            pad_axes=pad_axes,
-            spoiled=spoiled if pad is Pad.FILLED else None,
-            selected=(chosen.selected or not chosen.loads) and (otherwise.selected or not otherwise.loads),
-            undefined=frozenset() if pad is not Pad.FILLED else value.undefined,
-            dtype=chosen.dtype,
-            is_mask=False,
-            short_of=chosen.short_of | condition.extents,
-            exponentials=chosen.exponentials | otherwise.exponentials,
-            shifted=chosen.shifted,
-            square=chosen.square,
-            base=chosen.base or otherwise.base,
-            clamped=True,
-            loads=chosen.loads | otherwise.loads,
-        )
-
-    def cast(self, value: Value, arguments: list[ast.expr]) -> Value:
-        target = ast.unparse(arguments[0]) if arguments else ""
-        short = target.rsplit(".", 1)[-1]
-        if short in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint64"):
-            dtype = {"int32": "int", "uint64": "int64"}.get(short, short)
-        else:
-            dtype = "cast"  # to something that the source names: an element type, a constexpr
-        return value.but(dtype=dtype)
-
-    def filled(
-        self,
-        name: str,
-        arguments: list[ast.expr],
-        operands: list[Value],
-        keywords: dict[str, ast.expr],
-        named: dict[str, Value],
-    ) -> Value:
-        if name == "zeros_like" and operands:
-            return operands[0].but(pad=Pad.ZERO, constant=0.0, loads=frozenset(), undefined=frozenset())
-        place = 2 if name == "full" else 1
-        content = named.get("value") or (operands[1] if name == "full" and len(operands) > 1 else Value(constant=0.0))
-        kind = keywords.get("dtype") or (arguments[place] if len(arguments) > place else None)
-        dtype = ast.unparse(kind).rsplit(".", 1)[-1] if kind is not None else ""
-        shape = arguments[0] if arguments else keywords.get("shape")
-        rank = len(shape.elts) if isinstance(shape, (ast.Tuple, ast.List)) else None
-        axes = frozenset(range(rank or 0))
-        pad = Pad.ZERO if name == "zeros" else _pad_of_constant(content)
-        pad = Pad.NONE if pad is Pad.FILLED else pad
-        return Value(
-            rank=rank, axes=axes, pad=pad, pad_axes=axes, dtype=dtype, constant=content.constant, positive=True
-        )
-
-    def dot(self, operands: list[Value], keywords: dict[str, ast.expr], named: dict[str, Value]) -> Value:
-        left, right = operands[0], operands[1]
-        third = operands[2] if len(operands) > 2 else named.get("acc", Value(dtype="float32", positive=True))
-        pad_axes = (left.pad_axes & {0}) | (right.pad_axes & {1})
-        pad = Pad.ZERO if pad_axes and Pad.FILLED not in (left.pad, right.pad) else Pad.NONE
-        dtype = third.dtype or "float32"
-        if "out_dtype" in keywords:
-            dtype = ast.unparse(keywords["out_dtype"]).rsplit(".", 1)[-1]
-        return Value(
-            rank=2,
-            axes=frozenset({0, 1}),
-            pad=pad,
-            pad_axes=pad_axes,
-            dtype=dtype,
-            loads=left.loads | right.loads,
-            positive=left.positive and right.positive and third.positive,
-        )
-
-    def extreme(self, name: str, left: Value, right: Value, node: ast.Call) -> Value:
-        value = values.combined(ast.Pow(), left, right, node)
-        if name.startswith("max"):
-            pad = left.pad if right.pad is Pad.LOW else right.pad if left.pad is Pad.LOW else value.pad
-            return value.but(pad=pad, maximum=True, positive=left.positive or right.positive)
-        return value.but(clamped=True)
-
-    def mapped(self, node: ast.Call, name: str, value: Value) -> Value:
-        pad, spoiled = value.pad, value.spoiled
-        if pad is Pad.LOW and name in ("exp", "exp2", "sigmoid"):
-            pad = Pad.ZERO
-        elif pad is Pad.LOW or (pad is Pad.ZERO and name not in ("sin", "tanh", "erf", "floor", "ceil", "sqrt_rn")):
-            pad, spoiled = Pad.FILLED, node
-        raw = name in ("exp", "exp2") and not value.shifted and not value.negated and bool(value.loads)
-        return Value(
-            rank=value.rank,
-            axes=value.axes,
-            pad=pad,
-            pad_axes=value.pad_axes,
-            spoiled=spoiled,
-            undefined=value.undefined,
-            dtype=value.dtype,
-            extents=value.extents,
-            short_of=value.short_of,
-            loads=value.loads,
-            exponentials=frozenset({node}) if raw else frozenset(),
-            positive=name in ("exp", "exp2", "sigmoid", "rsqrt", "sqrt_rn"),
-            root=name == "sqrt_rn",
-            shifted=name in ("log", "log2"),
-        )
 
     def access(self, node: ast.Call, kind: str, arguments: list[ast.expr], keywords: dict[str, ast.expr]) -> Value:
         descriptor = isinstance(node.func, ast.Attribute) and not self.source.dotted(node.func).startswith(TRITON)
@@ -604,7 +377,7 @@ class _Walker:
         )
         if mask is None or checked:
             return value
-        pad = Pad.ZERO if filler is None else _pad_of_filler(filler)
+        pad = Pad.ZERO if filler is None else operations.pad_of_filler(filler)
         return value.but(
             pad=pad,
             pad_axes=mask.axes,
@@ -650,36 +423,3 @@ class _Walker:
             self.found.operations[node] = Operation(
                 node, name, operands, result, axis, bool(self.loops), bool(self.choices)
             )
-
-
-def _axis(name: str, arguments: list[ast.expr], keywords: dict[str, ast.expr]) -> int | None:
-    """The axis of a reduction, where it is written as a number."""
-    if name not in REDUCTIONS and name not in SCANS:
-        return None
-    node = keywords.get("axis") or (arguments[1] if len(arguments) > 1 else None)
-    match node:
-        case ast.Constant(value=int() as number):
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
-            return -number
-    return None
-
-
-def _pad_of_constant(value: Value) -> Pad:
-    if value.constant == 0:
-        return Pad.ZERO
-    if value.constant is not None and value.constant <= values.LOWEST:
-        return Pad.LOW
-    return Pad.ZERO if value.pad is Pad.ZERO and value.constant is None and value.axes else Pad.FILLED
-
-
-def _pad_of_filler(value: Value) -> Pad:
-    """What lanes hold that are filled with this: of a value that is no constant it can only be said if it is padded."""
-    return _pad_of_constant(value) if value.constant is not None else value.pad
-
-
-def _number(value: object) -> float | None:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
