@@ -120,6 +120,7 @@ class MeasureSettings(_Section):
     sweep_s: Annotated[float, Field(gt=0)] = 240
     require_idle: bool = False
     without: tuple[str, ...] = ()
+    keep_compiled: bool = False
 
 
 class DocsSettings(_Section):

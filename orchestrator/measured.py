@@ -54,6 +54,7 @@ class MeasureJob(Record):
     rounds: int = 24
     total_s: float = 1500
     require_idle: bool = False
+    keep_compiled: bool = False  # what torch.compile made of the baselines, for the next measurement
     seed: int | None = None  # None: a fresh one
     limits: Limits = field(default_factory=Limits)
 

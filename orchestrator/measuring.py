@@ -120,6 +120,7 @@ def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJ
         champion="" if rivals.champion is None else f"{_CHAMPION}/{spec.kernel_name}",
         best="" if rivals.best is None else f"{_BEST}/{spec.kernel_name}",
         without=settings.measure.without,
+        keep_compiled=settings.measure.keep_compiled,
         rounds=settings.measure.rounds,
         total_s=settings.measure.total_s,
         require_idle=settings.measure.require_idle,

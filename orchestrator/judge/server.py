@@ -134,7 +134,7 @@ class _Judge:
 
         if self._interpreted:
             raise JudgeError("there is nothing to measure on: times in Triton's interpreter mean nothing")
-        self._session = self._session or Session(self._timed, self.judging)
+        self._session = self._session or Session(self._timed, self.judging, _CACHE / "baselines")
         return self._session
 
     @property

@@ -28,6 +28,7 @@ PLAIN_DEVICES = tuple(map(Path, ("/dev/null", "/dev/zero", "/dev/full", "/dev/ra
 _GPU_DEVICES = ("nvidia*", "nvidia-caps/*", "nvidia-caps-imex-channels/*", "kfd", "dri/render*", "dxg")
 
 TRITON_CACHE = "triton"  # folder of the scratch folder
+INDUCTOR_CACHE = "inductor"  # of torch.compile, there too
 KEPT_VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"),
     *("CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH", "HSA_OVERRIDE_GFX_VERSION"),
@@ -130,7 +131,7 @@ def scrub_environment(scratch: Path, keep: Iterable[str] = KEPT_VARIABLES) -> No
         XDG_CACHE_HOME=f"{home}/cache",
         TRITON_HOME=home,
         TRITON_CACHE_DIR=f"{home}/{TRITON_CACHE}",
-        TORCHINDUCTOR_CACHE_DIR=f"{home}/inductor",
+        TORCHINDUCTOR_CACHE_DIR=f"{home}/{INDUCTOR_CACHE}",
         CUDA_CACHE_PATH=f"{home}/cuda",
         NUMBA_CACHE_DIR=f"{home}/numba",
     )

@@ -70,6 +70,11 @@ class WarmCache:
         part.replace(kept)
         self._forget_the_oldest()
 
+    def forget(self, kernel: Path) -> None:
+        """Keep nothing of this kernel file any more."""
+        with suppress(OSError):
+            shutil.rmtree(self._of(kernel), ignore_errors=True)
+
     def _of(self, kernel: Path) -> Path:
         return self._folder / hashlib.sha256(kernel.read_bytes() + self._about).hexdigest()
 

@@ -7,6 +7,7 @@ the candidate does, so that the same things slow it down.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
@@ -25,6 +26,7 @@ Kind = Literal["function", "compiled", "expression"]
 
 _REFERENCE_FILE = "ref.py"
 _GENERATED_BYTES = 200_000  # of the channel's message
+_TOLD = "told"  # in the cache: what was said of what was compiled, so that it can be said again
 _MARK = "async_compile.triton("  # in Inductor's code of a whole graph, not in that of one kernel
 
 
@@ -83,7 +85,7 @@ class Maker:
 
     def __init__(self, spec: Mapping[str, Any], path: str, module: str) -> None:
         self._kind, self._mode = spec["kind"], spec["mode"]
-        self._seen: set[Path] = set()
+        self._seen = set(_written())  # by an earlier measurement
         if self._kind == "expression":
             self._entry = _expression(spec["call"], spec["module"])
         else:
@@ -98,18 +100,36 @@ class Maker:
         compiled: Entry = torch.compile(self._entry, dynamic=False, mode=self._mode)
         return compiled
 
-    def generated(self) -> str:
-        """The code that torch.compile has written since the last time, as it stands in its cache, and behind it which
-        configurations it picked where it tried several."""
+    def generated(self, inputs: Mapping[str, torch.Tensor]) -> str:
+        """The code that torch.compile has written for these inputs, as it stands in its cache, and behind it which
+        configurations it picked where it tried several; what an earlier measurement was told where none is new."""
         if self._kind != "compiled":
             return ""
-        cache = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
-        found = {path for kind in ("*.py", "*.best_config") for path in cache.rglob(kind)} - self._seen
-        self._seen |= found
-        texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted(found)}
+        told = _cache() / _TOLD / f"{_form(inputs)}.txt"
+        new = sorted(set(_written()) - self._seen)
+        self._seen.update(new)
+        if not new:
+            return told.read_text(encoding="utf-8") if told.is_file() else ""
+        texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in new}
         code = "\n".join(text for path, text in texts.items() if path.suffix == ".py" and _MARK in text)
         picked = "".join(picked_line(text) for path, text in texts.items() if path.suffix != ".py")
-        return code[: _GENERATED_BYTES - len(picked)] + picked
+        told.parent.mkdir(exist_ok=True)
+        told.write_text(whole := code[: _GENERATED_BYTES - len(picked)] + picked, encoding="utf-8")
+        return whole
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", os.devnull))
+
+
+def _written() -> list[Path]:
+    return [path for kind in ("*.py", "*.best_config") for path in _cache().rglob(kind)]
+
+
+def _form(inputs: Mapping[str, torch.Tensor]) -> str:
+    """What compiling depends on, as a file's name."""
+    text = repr([(name, tuple(x.shape), x.stride(), str(x.dtype)) for name, x in inputs.items()])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def picked_line(text: str) -> str:

@@ -18,6 +18,7 @@ from orchestrator.judge.memory import Arena
 from orchestrator.judge.timing import baselines
 from orchestrator.judge.timing.baselines import Spec
 from orchestrator.judge.timing.contender import Contender
+from orchestrator.judge.timing.kept_compiled import KeptCompiled
 from orchestrator.measured import BEST, CANDIDATE, MeasureJob
 from orchestrator.tree import remove_tree
 
@@ -53,10 +54,12 @@ class Seats:
     servers: Sequence[ForkServer]
     device: str
     tell: Callable[[str], None]
+    kept: KeptCompiled | None = None  # where compiled baselines are kept, if they are
     takers: dict[str, Taker] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)  # baselines, and why
     twin_of: str = ""
     _taken: list[Seat] = field(default_factory=list)
+    _given: set[str] = field(default_factory=set)  # who found what an earlier measurement compiled
 
     def take(self, make_arenas: Callable[[], tuple[Arena, Arena]]) -> None:
         """Start everyone. Raises CandidateFailed when the candidate cannot be imported."""
@@ -75,6 +78,17 @@ class Seats:
         taker = self.takers[name]
         taker.contender.end()
         self._start(taker.seat, graph=graph, detail=detail)
+
+    def afresh(self, name: str) -> bool:
+        """Start a baseline that failed again without what it was given of an earlier measurement, if it was."""
+        if self.kept is None or name not in self._given:
+            return False
+        self._given.remove(name)
+        seat = self.takers[name].seat
+        self.takers[name].contender.end()
+        self.kept.forget(seat.spec, self._file(seat.spec), seat.scratch)
+        self._start(seat)
+        return name in self.takers
 
     def lost(self, name: str, failed: CandidateFailed) -> None:
         """A baseline is out, and why; of a candidate, and where somebody else killed it, the failure is raised."""
@@ -106,6 +120,9 @@ class Seats:
         """End them all and give back what they had."""
         for taker in self.takers.values():
             taker.contender.end()
+        for taker in self.takers.values():
+            if self.kept is not None and taker.seat.spec.kind == "compiled":
+                self.kept.take(taker.seat.spec, self._file(taker.seat.spec), taker.seat.scratch)
         for seat in self._taken:
             for arena in seat.arenas:
                 arena.close()
@@ -114,8 +131,13 @@ class Seats:
     def _sit(self, spec: Spec, server: ForkServer, make_arenas: Callable[[], tuple[Arena, Arena]]) -> None:
         scratch = Path(self.job.folder) / f"scratch-{len(self._taken)}"
         scratch.mkdir()
+        if self.kept is not None and spec.kind == "compiled" and self.kept.give(spec, self._file(spec), scratch):
+            self._given.add(spec.name)
         self._taken.append(Seat(spec, server, scratch, make_arenas()))
         self._start(self._taken[-1])
+
+    def _file(self, spec: Spec) -> Path:
+        return Path(self.job.folder) / spec.file
 
     def _start(self, seat: Seat, *, graph: bool = True, detail: str = "") -> None:
         """Start a process and have it import; a baseline that cannot be imported is absent."""

@@ -26,6 +26,7 @@ from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import DeviceArena, torch_dtype
 from orchestrator.judge.timing import cases, launch_sweep, rounds
+from orchestrator.judge.timing.kept_compiled import KeptCompiled
 from orchestrator.judge.timing.moves import tied
 from orchestrator.judge.timing.roofline import Roofline
 from orchestrator.judge.timing.rounds import ContenderFailed, Series
@@ -61,14 +62,16 @@ class _Dropped(Exception):
 class Session:
     """The measurements of one judge. The card's ceilings are measured once."""
 
-    def __init__(self, servers: Sequence[ForkServer], judging: Judging) -> None:
+    def __init__(self, servers: Sequence[ForkServer], judging: Judging, cache: Path) -> None:
         self._servers = servers
         self._judging = judging
+        self._kept = KeptCompiled(cache, {**judging.versions, "device": judging.device})
         self._roofline = Roofline()
 
     def measure(self, job: MeasureJob, tell: Tell) -> Measured:
         """Time the kernel of the job's folder beside its baselines. `tell` hears of the progress."""
-        return _Measurement(job, self._servers, self._judging, self._roofline, tell).measured()
+        kept = self._kept if job.keep_compiled else None
+        return _Measurement(job, self._servers, self._judging, self._roofline, tell, kept).measured()
 
     def sweep(self, job: SweepJob, tell: Tell) -> Swept:
         """Time the kernel of the job's folder with other launch parameters than its own."""
@@ -82,6 +85,7 @@ class _Measurement:
     judging: Judging
     roofline: Roofline
     tell: Tell
+    kept: KeptCompiled | None = None
     seed: int = 0
     generated: dict[str, str] = field(default_factory=dict)
     compiled: dict[str, Compiled] = field(default_factory=dict)  # of the candidate, by what they are
@@ -89,7 +93,7 @@ class _Measurement:
     begun: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.seats = Seats(self.job, self.servers, "cuda", self.tell)
+        self.seats = Seats(self.job, self.servers, "cuda", self.tell, self.kept)
 
     def measured(self) -> Measured:
         """All of it. Whatever happens, the processes end and the buffers are given back."""
@@ -191,6 +195,9 @@ class _Measurement:
         try:
             taker.contender.prepare(inputs, case.parameters, graph=taker.graph, seconds=seconds, tied=tied)
         except CandidateFailed as failed:
+            if not isinstance(failed, KilledFromOutside) and self.seats.afresh(name):
+                self._prepare(name, inputs, case, tied=tied)
+                return
             if not taker.graph or isinstance(failed, KilledFromOutside):
                 self.seats.lost(name, failed)
                 return

@@ -74,7 +74,7 @@ class TimedState(State):
         else:
             self._replay = self._call_and_keep
         self._keep(result)
-        told = {"generated": self._maker.generated(), "compiled": compiled}
+        told = {"generated": self._maker.generated(inputs), "compiled": compiled}
         return {"event": "prepared", **describe_results(result), **told}
 
     def _compiled(self) -> list[str]:
