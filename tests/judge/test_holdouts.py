@@ -40,7 +40,8 @@ def test_listed_sizes_come_back_with_others(rmsnorm: Op, tmp_path: Path) -> None
 def test_rows_between_the_drawn_and_the_longest_are_asked_for(rmsnorm: Op, tmp_path: Path) -> None:
     """A loop that leaves the tail out passed where it began beyond every drawn size and the longest is whole blocks."""
     with loaded(rmsnorm, tmp_path) as test:
-        sizes = [case.dims["N"] for seed in range(50) for case in test.holdouts(seed, True)[-2:]]
+        sizes = [case.dims["N"] for seed in range(50) for case in test.holdouts(seed)[-2:]]
+        assert len(test.holdouts(0)) == len(test.holdouts(0, True)) + 1, "one of them where an interpreter runs it"
     assert all(8192 <= size < 131072 + 32 and size % 32 == 16 for size in sizes)
     assert sum(size > 16384 for size in sizes) > 60 and min(sizes) < 16384
 
@@ -71,7 +72,7 @@ def test_a_size_that_the_kernel_names_is_asked_for(rmsnorm: Op, tmp_path: Path) 
     with loaded(rmsnorm, tmp_path) as test:
         for seed in range(10):
             sizes = [case.dims["N"] for case in test.named(seed, (5120,), (8, 64), True)]
-            assert {5119, 5120, 5121} <= set(sizes) and len(sizes) == 4
+            assert {5119, 5120, 5121} <= set(sizes) and len(sizes) == 3
             full = test.named(seed, (3001,), (1 << 20,))
             assert {("M", 3001), ("N", 3001)} <= {(dim, size) for case in full for dim, size in case.dims.items()}
         assert test.named(0, (), (1 << 30,), True) == [] == test.named(0, (1 << 30,), ())
