@@ -19,7 +19,7 @@ from pathlib import Path
 
 from orchestrator import config, ops, resources
 from orchestrator.executors.local import LocalExecutor
-from orchestrator.judge.timing.statistics import median
+from orchestrator.judge.timing.statistics import latency_us
 from orchestrator.measured import AUTOTUNED, COMPILED, Measured
 from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
@@ -70,7 +70,7 @@ async def one(kernel: Path, honest: Measured, op: Op, executor: LocalExecutor, f
         print(f"  convicted, {found.status}: {found.message} ({took})", flush=True)
         return True
     gains = {
-        mine.name: median(theirs.candidate.latencies_us) / median(mine.candidate.latencies_us)
+        mine.name: latency_us(theirs.candidate.latencies_us) / latency_us(mine.candidate.latencies_us)
         for mine, theirs in zip(found.shapes, honest.shapes, strict=True)
     }
     print(f"  not convicted; times the honest speed: {', '.join(f'{k} {v:.3f}' for k, v in gains.items())} ({took})")

@@ -30,6 +30,7 @@ from rich.console import Console
 from orchestrator import bench, config, ops, reply, resources
 from orchestrator.bench import Benched
 from orchestrator.config import Settings
+from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor, pool
 from orchestrator.ops import Op
 from orchestrator.records import Measurement
@@ -106,7 +107,10 @@ async def every(options: argparse.Namespace, settings: Settings) -> dict[str, Be
             async with turns:
                 if time.monotonic() - begun > options.within:
                     return f"not begun within {options.within:g} s"
-                result = await measured(op, kernel, judges, settings, options.dtype, Console(file=told, width=200))
+                try:
+                    result = await measured(op, kernel, judges, settings, options.dtype, Console(file=told, width=200))
+                except JudgeError as failed:
+                    return f"not measured: {failed}"
             print(f"{told.getvalue()}\n# {op.spec.title}: {result.file}\n\n{bench.to_text(result)}\n", flush=True)
             if result.measured is not None:
                 print(f"measured in {result.measured.seconds:.0f} s; {result.measurement}", flush=True)

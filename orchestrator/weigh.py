@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from orchestrator.judge.timing import statistics
-from orchestrator.judge.timing.statistics import Interval, median
+from orchestrator.judge.timing.statistics import Interval, latency_us
 from orchestrator.measured import BEST, Measured, ShapeTimings, Timing
 from orchestrator.records import Measurement
 
@@ -63,7 +63,7 @@ def fault(measured: Measured) -> str:
         return "no baseline could be timed against itself, so the machine's noise is unknown"
     beating = [shape for shape in measured.shapes if _beats(shape, measured.launch_us)]
     if beating:
-        first, us = beating[0], median(beating[0].candidate.latencies_us)
+        first, us = beating[0], latency_us(beating[0].candidate.latencies_us)
         return (
             f"{first.name} took {us:.2f} us, {first.least_us / us:.2f} times as fast as this card can move its bytes: "
             "a fault of the measurement or a cheat, and a person has to see which"
@@ -148,12 +148,12 @@ def counting(measured: Measured) -> list[ShapeTimings]:
 
 
 def _launch_bound(shape: ShapeTimings, launch_us: float) -> bool:
-    return median(shape.candidate.latencies_us) <= _LAUNCH_BOUND * launch_us
+    return latency_us(shape.candidate.latencies_us) <= _LAUNCH_BOUND * launch_us
 
 
 def _row(shape: ShapeTimings, launch_us: float) -> Row:
     mine, times = shape.candidate.latencies_us, {one.name: one.latencies_us for one in _deciding(shape)}
-    us = median(mine)
+    us = latency_us(mine)
     return Row(
         name=shape.name,
         latency_us=us,
@@ -178,7 +178,7 @@ def _notes(shape: ShapeTimings) -> tuple[str, ...]:
 
 def _beats(shape: ShapeTimings, launch_us: float) -> bool:
     """Whether it is too fast to be true. A launch-bound time is its launch's, which the ceiling does not know."""
-    share = shape.least_us / median(shape.candidate.latencies_us)
+    share = shape.least_us / latency_us(shape.candidate.latencies_us)
     return not _launch_bound(shape, launch_us) and share > (_BEATS if shape.bytes >= _LARGE_BYTES else _BEATS_SHORT)
 
 
@@ -198,7 +198,7 @@ def _against_itself(measured: Measured) -> list[float]:
 
 def _of_the_twin(shape: ShapeTimings) -> float | None:
     one = next((timing for timing in shape.baselines if timing.name == shape.twin_of), None)
-    return None if one is None or not shape.twin else median(shape.twin) / median(one.latencies_us)
+    return None if one is None or not shape.twin else latency_us(shape.twin) / latency_us(one.latencies_us)
 
 
 def _named(every: Sequence[Row]) -> str:

@@ -249,13 +249,16 @@ class Candidate:
 
     def _place(self, inputs: Mapping[str, torch.Tensor], fill: int) -> dict[str, Slot]:
         placed, total = self._slots(inputs)
+        self._write(placed, inputs, fill)
+        self._placed = self._inputs.region(_bytes(total)).clone() if total <= _MOST_KEPT_BYTES else None
+        self._synchronize()
+        return placed
+
+    def _write(self, placed: Mapping[str, Slot], inputs: Mapping[str, torch.Tensor], fill: int) -> None:
         for name, slot in placed.items():
             region = self._inputs.region(slot)
             region.fill_(fill)
             tensor_in(region, slot).copy_(inputs[name])
-        self._placed = self._inputs.region(_bytes(total)).clone() if total <= _MOST_KEPT_BYTES else None
-        self._synchronize()
-        return placed
 
     def _ask(self, message: channel.Message, seconds: float, what: str) -> channel.Message:
         if channel.pending(self._child.sock) and self._child.wait(0.2) is None:

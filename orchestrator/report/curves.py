@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from orchestrator.judge.timing.statistics import median
+from orchestrator.judge.timing.statistics import latency_us
 from orchestrator.measured import Measured, ShapeTimings
 from orchestrator.report.figures import Axis, Figure, Kind, Point, Series
 
@@ -134,7 +134,7 @@ def _figure(
         Axis(sweep.dim),
         Axis(unit),
         (
-            series(KERNEL, Kind.KERNEL, lambda shape: median(shape.candidate.latencies_us)),
+            series(KERNEL, Kind.KERNEL, lambda shape: latency_us(shape.candidate.latencies_us)),
             *(series(name, Kind.BASELINE, partial(_baseline_us, name=name)) for name in names),
             series(CEILING, Kind.CEILING, lambda shape: shape.ideal_us),
         ),
@@ -143,7 +143,7 @@ def _figure(
 
 def _baseline_us(shape: ShapeTimings, name: str) -> float | None:
     timing = next((one for one in shape.baselines if one.name == name), None)
-    return None if timing is None else median(timing.latencies_us)
+    return None if timing is None else latency_us(timing.latencies_us)
 
 
 def _size(shape: ShapeTimings) -> str:
@@ -155,4 +155,4 @@ def _intensity(shape: ShapeTimings) -> float:
 
 
 def _tflops(shape: ShapeTimings) -> float:
-    return shape.flops / median(shape.candidate.latencies_us) / 1e6
+    return shape.flops / latency_us(shape.candidate.latencies_us) / 1e6

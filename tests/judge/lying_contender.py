@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from orchestrator.judge import channel
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.forkserver import ForkServer
@@ -29,30 +31,31 @@ ANSWERS: dict[str, Any] = {
     "huge": {"us": [3.0] * 10_000_000},
     "other number": {"us": [3.0, 3.0, 3.0], "id": 77},
 }
+PREPARED = "prepared, "  # those that lie when they are asked to prepare
 TENSOR = {"type": "torch.Tensor", "shape": [2], "dtype": "float32", "device": "cpu", "layout": "torch.strided"}
 COMPILED: dict[str, Any] = {  # what is said of compiled kernels
     "no list": "none",
     "no record": ["{}"],
     "unknown fields": ['{"kernel": "k", "target": "sm_90", "warps": 4, "stages": 3, "speed": "high"}'],
 }
-ANSWERS |= {
-    f"compiled, {name}": {"event": "prepared", "tuple": False, "results": [TENSOR], "compiled": told}
-    for name, told in COMPILED.items()
-}
+CAPTURED: dict[str, Any] = {"event": "captured", "tuple": False, "results": [TENSOR], "bytes": 0}
+ANSWERS |= {f"{PREPARED}{name}": {**CAPTURED, "compiled": told} for name, told in COMPILED.items()}
 
 
 def target(sock: socket.socket, config: dict[str, Any]) -> None:
-    message = channel.receive(sock)
-    channel.send(sock, {"id": message["id"], **ANSWERS[config["spec"]["name"]]})
+    name = config["spec"]["name"]
+    prepared = ANSWERS[name] if name.startswith(PREPARED) else CAPTURED
+    for answer in (prepared, ANSWERS[name]):
+        message = channel.receive(sock)
+        channel.send(sock, {"id": message["id"], **answer})
     channel.receive(sock)
 
 
 def verdict(server: ForkServer, name: str, folder: Path) -> str:
-    arenas = (HostArena(4096), HostArena(4096))
+    arenas = (HostArena(1 << 20), HostArena(4096))
     contender = Contender(server, Spec(name, "k.py", "f"), folder, folder / "scratch", "cpu", arenas, Limits(call_s=20))
     try:
-        if name.startswith("compiled, "):
-            contender.prepare({}, {}, graph=True, seconds=20)
+        contender.prepare({"x": torch.zeros(2)}, {}, graph=True, seconds=20)
         latency, block = contender.time(REPLAYS)
     except CandidateFailed as failed:
         return f"{failed.status}"

@@ -154,6 +154,21 @@ def test_the_ceiling_between_two_sizes_is_between_their_times() -> None:
     assert copies.best_gbps == pytest.approx(4000 / 3 / 1e3)
 
 
+def test_a_short_kernel_is_timed_at_several_places_in_turn(run_script: Run) -> None:
+    """Where its data lie makes a short kernel faster or slower by several percent, for as long as they lie there."""
+    found = run_script("root", "placed_contender.py", needs="triton, torch")
+    first, second, third, *again = found["little"]["blocks"]
+    assert found["little"]["places"] == found["little"]["written"] == 3, "as many as the buffer holds"
+    assert len({place for place, _ in (first, second, third)}) == 3
+    assert [place for place, _ in again] == [first[0], second[0]]
+    assert [-moved % 8 for _, moved in found["little"]["blocks"]] == [2, 3, 4, 2 + 2, 3 + 3], "each has its own moves"
+
+
+@pytest.mark.parametrize("told", ["much", "no number", "less than nothing"])
+def test_one_place_is_enough_where_there_may_be_no_room(run_script: Run, told: str) -> None:
+    assert run_script("root", "placed_contender.py", needs="triton, torch")[told]["places"] == 1
+
+
 def test_an_answer_about_times_that_is_none_is_tampering(run_script: Run) -> None:
     found = run_script("root", "lying_contender.py", needs="triton, torch")
     assert found.pop("honest") == "4.5 us, 3 replays, waited"

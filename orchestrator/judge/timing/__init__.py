@@ -9,5 +9,5 @@ clock        replays with fresh inputs and a cold cache, timed by events; used o
 baselines    what is compared with, made from the reference and op.yaml
 roofline     how fast the card copies and multiplies, measured by the judge itself
 clocks       whether event times and the judge's own clock agree
-statistics   medians, intervals
+statistics   latencies, intervals
 """

@@ -12,6 +12,7 @@ and what that wait takes when there is nothing to wait for is taken off.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import torch
 
@@ -22,20 +23,19 @@ _FLUSH_BYTES = 256 << 20
 _WARM_UP = 3
 _EMPTY = 5  # replays of nothing, to know what waiting takes
 Replay = Callable[[], object]
+T = TypeVar("T")
 
 
 class Clock:
-    """Times replays on the current GPU."""
+    """Times replays on the current GPU. What is done before each is to empty the cache, if nothing else is given."""
 
     def __init__(self) -> None:
         cache = torch.cuda.get_device_properties().L2_cache_size
         self._flush = torch.empty(max(_FLUSH_BYTES, 2 * cache), dtype=torch.uint8, device="cuda")
-        self._prepare: Replay = self._flush.zero_
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._wait_us = 0.0  # for the whole device, when it has nothing left to do
+        self._wait_us: float | None = None  # for the whole device, when it has nothing left to do
 
-    def moves(self, inputs: Mapping[str, torch.Tensor], steps: Mapping[str, int], *, tied: bool) -> None:
-        """From now on each replay finds these tensors moved on, by so many elements each."""
+    def moving(self, inputs: Mapping[str, torch.Tensor], steps: Mapping[str, int], *, tied: bool) -> Replay:
+        """What is done before a replay that is to find these tensors moved on, by so many elements each."""
 
         def prepare() -> None:
             for name, elements in steps.items():
@@ -43,25 +43,27 @@ class Clock:
                     inputs[name].copy_(moved(inputs[name], elements, tied=tied))
             self._flush.zero_()
 
-        self._graph, _ = capture(prepare)
-        self._prepare = self._graph.replay
-        self._wait_us = median(self._spans(_nothing, _EMPTY, torch.cuda.synchronize))
+        graph, _ = capture(prepare)
+        replay: Replay = graph.replay
+        return replay
 
-    def block(self, replay: Replay, count: int) -> list[float]:
+    def block(self, replay: Replay, count: int, prepare: Replay | None = None) -> list[float]:
         """Microseconds of each of `count` replays, after one untimed: the GPU may come from another process."""
-        return self._spans(replay, count, _nothing)
+        return self._spans(replay, count, prepare or self._flush.zero_, _nothing)
 
-    def block_alone(self, replay: Replay, count: int) -> list[float]:
+    def block_alone(self, replay: Replay, count: int, prepare: Replay) -> list[float]:
         """The same of work that may be on any stream: each replay has the device to itself."""
-        return [max(0.0, us - self._wait_us) for us in self._spans(replay, count, torch.cuda.synchronize)]
+        if self._wait_us is None:
+            self._wait_us = median(self._spans(_nothing, _EMPTY, prepare, torch.cuda.synchronize))
+        return [max(0.0, us - self._wait_us) for us in self._spans(replay, count, prepare, torch.cuda.synchronize)]
 
-    def _spans(self, replay: Replay, count: int, settle: Callable[[], None]) -> list[float]:
+    def _spans(self, replay: Replay, count: int, prepare: Replay, settle: Callable[[], None]) -> list[float]:
         events = [(_event(), _event()) for _ in range(count)]
-        self._prepare()
+        prepare()
         replay()
         for start, end in events:
             settle()
-            self._prepare()
+            prepare()
             start.record()
             replay()
             settle()
@@ -70,7 +72,7 @@ class Clock:
         return [start.elapsed_time(end) * 1e3 for start, end in events]
 
 
-def capture(work: Callable[[], object]) -> tuple[torch.cuda.CUDAGraph, object]:
+def capture(work: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
     """The work as a graph, and what it returned, which every replay writes anew. Runs it a few times first."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())

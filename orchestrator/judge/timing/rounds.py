@@ -44,11 +44,11 @@ class Series:
     @property
     def clocks(self) -> Clocks:
         """By its own account and by the judge's clock."""
-        return Clocks(statistics.median(self.latencies_us), statistics.slope_us(self.blocks))
+        return Clocks(statistics.latency_us(self.latencies_us), statistics.slope_us(self.blocks))
 
     def at_least(self, us: float) -> list[float]:
-        """The latencies, raised so that their median is no less than that."""
-        missing = max(0.0, us - statistics.median(self.latencies_us))
+        """The latencies, raised so that what they come to is no less than that."""
+        missing = max(0.0, us - statistics.latency_us(self.latencies_us))
         return [latency + missing for latency in self.latencies_us]
 
 

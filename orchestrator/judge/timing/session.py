@@ -31,7 +31,7 @@ from orchestrator.judge.timing.moves import tied
 from orchestrator.judge.timing.roofline import Roofline
 from orchestrator.judge.timing.rounds import ContenderFailed, Series
 from orchestrator.judge.timing.seats import MOST_CONTENDERS, TWIN, Seats
-from orchestrator.judge.timing.statistics import median
+from orchestrator.judge.timing.statistics import latency_us
 from orchestrator.measured import (
     AUTOTUNED,
     BEST,
@@ -53,6 +53,14 @@ Tell = Callable[[str], None]
 
 _NOT_ON_CURVES = (TWIN, REFERENCE, AUTOTUNED)
 _TRIES = 2  # at a shape whose two clocks disagree
+_PLACES = 64  # in memory at most, each for a round of its own; the larger the data, the fewer, and the less it matters
+
+
+_INPUTS_BYTES, _INPUTS_SHARE = 640 << 20, 128  # of each contender's inputs at all places, and of the device's memory
+_NO_MEMORY = (
+    "the GPU's memory does not suffice to measure; make the op's bench shapes smaller, or leave a baseline out by "
+    "measure.without"
+)
 
 
 class _Dropped(Exception):
@@ -122,9 +130,11 @@ class _Measurement:
             )
         except KilledFromOutside as failed:
             raise JudgeError(f"measuring was disturbed: {failed.message}") from failed
+        except torch.OutOfMemoryError as failed:
+            raise JudgeError(f"{_NO_MEMORY}: {failed}") from failed
         except CandidateFailed as failed:
             if "OutOfMemory" in failed.message:
-                raise JudgeError(f"the GPU's memory does not suffice to measure: {failed.message}") from failed
+                raise JudgeError(f"{_NO_MEMORY}: {failed.message}") from failed
             result = Measured(failed.status, failed.message, job.nonce, failed.detail, shapes=tuple(found))
         finally:
             after = self._state()
@@ -150,6 +160,7 @@ class _Measurement:
 
     def _take_seats(self, test: ModuleType, every: Sequence[Any]) -> None:
         into, out = cases.buffer_bytes(test, every, self.seed)
+        into = max(into, min(_INPUTS_BYTES, torch.cuda.get_device_properties().total_memory // _INPUTS_SHARE))
         self.seats.take(lambda: (DeviceArena(into), DeviceArena(out)))
         names = ", ".join(self.seats.takers)
         self.tell(f"{len(self.seats.takers)} processes, {into + out >> 20} MiB shared with each: {names}")
@@ -177,7 +188,8 @@ class _Measurement:
         wanted = [name for name in wanted if name in self.seats.takers]
         for name in wanted:
             self._of(name, partial(self._tried, name, fresh, test, case))
-        series = self._series(test, case, wanted, self.job.rounds // (2 if curve else 1))
+        places = max(self.seats.takers[name].contender.places for name in wanted)
+        series = self._series(test, case, wanted, max(self.job.rounds, places) // (2 if curve else 1))
         torch.cuda.empty_cache()
         return self._record(case, series, self._ours(series))
 
@@ -193,7 +205,9 @@ class _Measurement:
         limits, taker = self.job.limits, self.seats.takers[name]
         seconds = limits.call_s + limits.compile_s
         try:
-            taker.contender.prepare(inputs, case.parameters, graph=taker.graph, seconds=seconds, tied=tied)
+            taker.contender.prepare(
+                *(inputs, case.parameters), graph=taker.graph, seconds=seconds, tied=tied, places=_PLACES
+            )
         except CandidateFailed as failed:
             if not isinstance(failed, KilledFromOutside) and self.seats.afresh(name):
                 self._prepare(name, inputs, case, tied=tied)
@@ -287,7 +301,7 @@ class _Measurement:
     def _timing(self, name: str, series: Series, ours: Sequence[Series]) -> Timing:
         taker = self.seats.takers[name]
         latencies = series.latencies_us if taker.graph or not ours else rounds.by_the_judges_clock(series, ours)
-        call = self._of(name, lambda: rounds.call_us(taker.contender, median(latencies)))
+        call = self._of(name, lambda: rounds.call_us(taker.contender, latency_us(latencies)))
         return Timing(name, tuple(latencies), series.clocks.slope_us, call, taker.graph, taker.detail)
 
     def _state(self) -> GpuState:
@@ -311,9 +325,9 @@ def _file_name(baseline: str, case: Any) -> str:
 
 def _line(timings: ShapeTimings) -> str:
     """One shape, for whoever watches."""
-    mine = median(timings.candidate.latencies_us)
+    mine = latency_us(timings.candidate.latencies_us)
     others = ", ".join(
-        f"{one.name} {median(one.latencies_us):.2f}{'' if one.graph else ' (events)'}" for one in timings.baselines
+        f"{one.name} {latency_us(one.latencies_us):.2f}{'' if one.graph else ' (events)'}" for one in timings.baselines
     )
     how = "" if timings.candidate.graph else " (events)"
     return f"{timings.name}: {mine:.2f} us{how}, {timings.ideal_us / mine:.0%} of the ceiling; {others}"

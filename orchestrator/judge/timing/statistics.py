@@ -1,8 +1,10 @@
-"""Numbers of a measurement: medians, resampled speedups, what two clocks say. No torch, no clock, no process.
+"""Numbers of a measurement: latencies, resampled speedups, what two clocks say. No torch, no clock, no process.
 
 A contender's time at a shape is a list of block medians, one a round; in each round every contender had one block, in
-random order, so a round is what is drawn again in the bootstrap. A speedup is the time of the fastest baseline over
-the candidate's: above 1 the candidate is faster.
+random order and, of short kernels, at another place in memory, so a round is what is drawn again in the bootstrap. Its
+latency is the mean of their middle half: what disturbs a block does not count, and of a kernel that takes one time at
+some places and another elsewhere it does not jump, as a median does, from the one to the other. A speedup is the
+latency of the fastest baseline over the candidate's: above 1 the candidate is faster.
 """
 
 from __future__ import annotations
@@ -44,14 +46,27 @@ def median(values: Sequence[float]) -> float:
     return float(np.median(np.asarray(values, dtype=np.float64)))
 
 
+def latency_us(blocks: Sequence[float]) -> float:
+    """The mean of the middle half."""
+    return float(_middle_half(np.asarray(blocks, dtype=np.float64)))
+
+
+def _middle_half(values: Numbers) -> Numbers:
+    """The mean of the middle half along the last axis; of one or two values, of all."""
+    count = values.shape[-1]
+    cut = count // 4
+    mean: Numbers = np.sort(values, axis=-1)[..., cut : count - cut].mean(axis=-1)
+    return mean
+
+
 def geomean(values: Sequence[float]) -> float:
     """The geometric mean."""
     return float(np.exp(np.mean(np.log(np.asarray(values, dtype=np.float64)))))
 
 
 def fastest(baselines: Mapping[str, Sequence[float]]) -> str:
-    """The name of the baseline with the lowest median."""
-    return min(baselines, key=lambda name: median(baselines[name]))
+    """The name of the baseline with the lowest latency."""
+    return min(baselines, key=lambda name: latency_us(baselines[name]))
 
 
 def speedup(candidate: Sequence[float], baseline: Sequence[float]) -> Interval:
@@ -61,7 +76,7 @@ def speedup(candidate: Sequence[float], baseline: Sequence[float]) -> Interval:
 
 @functools.lru_cache(maxsize=512)  # a decision, its text and its tables ask for the same ones
 def _speedup(candidate: tuple[float, ...], baseline: tuple[float, ...]) -> Interval:
-    return _interval(_resampled([(candidate, [baseline])]), median(baseline) / median(candidate))
+    return _interval(_resampled([(candidate, [baseline])]), latency_us(baseline) / latency_us(candidate))
 
 
 def geomean_speedup(shapes: Sequence[tuple[Sequence[float], Sequence[Sequence[float]]]]) -> Interval:
@@ -70,7 +85,7 @@ def geomean_speedup(shapes: Sequence[tuple[Sequence[float], Sequence[Sequence[fl
     A shape is the candidate's block medians and those of each baseline. Which baseline is the fastest is decided in
     each draw anew, so that choosing the luckiest of several is in the interval.
     """
-    middle = geomean([min(map(median, baselines)) / median(candidate) for candidate, baselines in shapes])
+    middle = geomean([min(map(latency_us, baselines)) / latency_us(candidate) for candidate, baselines in shapes])
     return _interval(_resampled(shapes), middle)
 
 
@@ -96,8 +111,8 @@ def _resampled(shapes: Sequence[tuple[Sequence[float], Sequence[Sequence[float]]
     for candidate, baselines in shapes:
         rounds = len(candidate)
         chosen = draw.integers(0, rounds, (_DRAWS, rounds))
-        medians = [np.median(np.asarray(times, dtype=np.float64)[chosen], axis=1) for times in (candidate, *baselines)]
-        total += np.log(np.min(medians[1:], axis=0)) - np.log(medians[0])
+        mine, *theirs = (_middle_half(np.asarray(times, dtype=np.float64)[chosen]) for times in (candidate, *baselines))
+        total += np.log(np.min(theirs, axis=0)) - np.log(mine)
     return total / len(shapes)
 
 
