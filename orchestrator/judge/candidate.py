@@ -134,6 +134,10 @@ class Candidate:
         """Import the kernel file; returns what that is said to have changed in the process."""
         return self._ask({"do": "import"}, self._limits.import_s, "import").get("state")
 
+    def launched(self, after: int) -> object:
+        """Which specializations it is said to have launched, in the interpreter, without the first so many."""
+        return self._ask({"do": "launched", "after": after}, self._limits.call_s, "question").get("specializations")
+
     def final(self) -> channel.Message:
         """What the whole run is said to have changed in the process (`state`), and which specializations to have
         launched (`specializations`, in the interpreter)."""

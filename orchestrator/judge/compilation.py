@@ -7,22 +7,31 @@ file, and the cache. What the results mean is `checks.compiles`'.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import SimpleQueue
 
 from pydantic import ValidationError
 
+from orchestrator.errors import JudgeError
 from orchestrator.judge import ahead, channel
 from orchestrator.judge.ahead import CompileResult, Specialization, Work
 from orchestrator.judge.candidate import CandidateFailed, confinement_of, how_it_ended
 from orchestrator.judge.checks.compiles import HOME
-from orchestrator.judge.forkserver import Exit, ForkServer
+from orchestrator.judge.forkserver import Child, Exit, ForkServer
 from orchestrator.records import Job, Limits, Status
 
 _MOST = 200  # specializations, as many as `interpreter.recording` keeps
 _MOST_S = 20.0  # beyond one specialization of each kernel; what is not compiled by then is said in a note
 _SLACK_S = 20
 _ANSWER_BYTES = 16 << 20
+_CORES = os.cpu_count() or 1
+_LAST_S = 1.0  # for what is being compiled when a sweep ends
+
+Started = Callable[[Child], None]
 
 
 class Compiler:
@@ -48,16 +57,42 @@ class Compiler:
             results += compiled
         return results
 
-    def _ask(self, job: Job, kernel: Path, work: Sequence[Work], limit_s: float) -> list[CompileResult]:
+    @contextmanager
+    def ahead(self, job: Job) -> Iterator[Ahead]:
+        """What takes a sweep's launches while it goes on, for as long as the context lasts."""
+        ahead = Ahead(self, job)
+        try:
+            yield ahead
+        finally:
+            ahead.end()
+
+    def remember(self, job: Job, work: Sequence[Work], started: Started) -> None:
+        """Compile these, one at a time, to be found by `compile` later."""
+        kernel = Path(job.folder) / job.kernel
+        cache = ahead.Cache(self._folder, kernel.read_bytes(), self._version)
+        unknown = [item for item in work if cache.known(*item) is None]
+        for item, result in zip(unknown, self._ask(job, kernel, unknown, _MOST_S, 1, started), strict=True):
+            cache.keep(*item, result)
+
+    def _ask(
+        self,
+        job: Job,
+        kernel: Path,
+        work: Sequence[Work],
+        limit_s: float,
+        workers: int = _CORES,
+        started: Started = lambda child: None,
+    ) -> list[CompileResult]:
         if not work:
             return []
         child = self._server.spawn({"kernel": str(kernel)}, confinement_of(kernel, job.limits))
+        started(child)
         try:
             texts = [one.to_json() for one, _ in work]
             request: channel.Message = {
                 "work": [[text, target] for text, (_, target) in zip(texts, work, strict=True)],
                 "limit_s": limit_s,
-                "workers": max(1, min(os.cpu_count() or 1, job.limits.processes // 3)),  # each starts an assembler
+                "workers": max(1, min(workers, job.limits.processes // 3)),  # each starts an assembler
             }
             channel.send(child.sock, request)
             answer = channel.receive(child.sock, limit_s + _SLACK_S, _ANSWER_BYTES)
@@ -66,6 +101,47 @@ class Compiler:
             raise _ended(child.kill("silent"), job.limits) from silent
         finally:
             child.close()
+
+
+class Ahead:
+    """Compiles what a sweep has launched so far, beside it. Nothing is heard of what fails here: what is not remembered
+    when the sweep is over is compiled then."""
+
+    def __init__(self, compiler: Compiler, job: Job) -> None:
+        self.taken = 0  # specializations, in the order of their first launch
+        self._compiler, self._job = compiler, job
+        self._child: Child | None = None
+        self._waiting: SimpleQueue[Specialization | None] = SimpleQueue()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="compiling", daemon=True)
+        self._thread.start()
+
+    def take(self, launched: object) -> None:
+        """More of what the candidate's process says of its launches."""
+        more = _specializations(launched)
+        self.taken += len(more)
+        if self.taken > _MOST:
+            raise _forged("its list of launches is malformed")
+        for one in more:
+            self._waiting.put(one)
+
+    def end(self) -> None:
+        """Soon: what is being compiled may be done with, or is killed."""
+        self._ended.set()
+        self._waiting.put(None)
+        self._thread.join(_LAST_S)
+        if self._thread.is_alive() and self._child is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._child.pid, signal.SIGKILL)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (one := self._waiting.get()) is not None and not self._ended.is_set():
+            with suppress(CandidateFailed, JudgeError):
+                self._compiler.remember(self._job, [(one, target) for target in ahead.TARGETS], self._started)
+
+    def _started(self, child: Child) -> None:
+        self._child = child
 
 
 def _sorted(remembered: Sequence[tuple[Work, CompileResult | None]]) -> tuple[list[Work], list[Work]]:

@@ -96,6 +96,10 @@ class Proxy:
         """Whether the candidate can be asked more."""
         return self._candidate.alive
 
+    def launched(self, after: int) -> object:
+        """See Candidate."""
+        return self._candidate.launched(after)
+
     def configurations(self) -> int:
         """How many configurations the candidate's autotuned kernels are said to have at most; 1 without any."""
         return self._candidate.configurations()

@@ -171,7 +171,12 @@ class _Judge:
         compiler = None
         if self._compiling is not None:
             compiler = Compiler(self._compiling, _CACHE / "compiled", self.judging.versions["triton"])
-        means = Means(self.judging, partial(start, self._server), compiler=compiler)
+        means = Means(
+            self.judging,
+            partial(start, self._server),
+            compiler=compiler,
+            beside=(os.cpu_count() or 1) >= 2 * self._judges,
+        )
         if self._interpreted:
             return judge(job, means)
         self._room = self._room or large.Room(self._judges)

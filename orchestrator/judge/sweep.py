@@ -31,7 +31,7 @@ from orchestrator.judge.checks.global_state import global_state, unchanged
 from orchestrator.judge.checks.registry import call_checks, series_checks
 from orchestrator.judge.checks.series import Series, SeriesCheck
 from orchestrator.judge.compare import compared
-from orchestrator.judge.compilation import Compiler
+from orchestrator.judge.compilation import Ahead, Compiler
 from orchestrator.judge.heading import headed
 from orchestrator.judge.proxy import Proxy
 from orchestrator.records import CaseResult, Compiled, Job, Judging, Report, SandboxPiece, Status
@@ -40,6 +40,7 @@ _SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
 _SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
 _OTHER_SEED = 0x5EED
 _SCOUTED_ELEMENTS = 1 << 28
+_TOLD_EACH, _TOLD_FROM = 8, 0.6  # cases; from this share of all on, since compiling beside them slows them down
 _MOST_COMPILED = 150  # specializations that a report describes, a rule's own target's first
 
 
@@ -96,6 +97,7 @@ class Means:
     scouts: Sequence[scouts.Start] = ()
     compiled: bool = False  # the listed cases, by an earlier verdict on this file
     compiler: Compiler | None = None
+    beside: bool = False  # there is a core on which to compile while the sweep goes on
     room: large.Room | None = None  # larger buffers, where there is a GPU
 
 
@@ -157,8 +159,13 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
         planned = [*listed, *drawn, *large.cases(test, quick)]  # these last: they move to buffers of their own
         progress.expected = len(planned)
         any_order = text is not None and source.adds_atomically(text) and not job.repeatable
-        with scouts.ahead(means.scouts, kernel, unseen), progress.timed("cases"), _forgotten(proxy):
-            _cases(progress, _Bench(proxy, test, device, progress, means.room, any_order), planned)
+        with (
+            scouts.ahead(means.scouts, kernel, unseen),
+            _compiled_beside(job, means) as beside,
+            progress.timed("cases"),
+            _forgotten(proxy),
+        ):
+            _cases(progress, _Bench(proxy, test, device, progress, means.room, any_order, beside), planned)
     if not candidate.alive:
         return []
     final = candidate.final()
@@ -166,6 +173,16 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
     if proxy.calls < sum(case.passed for case in progress.cases):
         raise JudgeError("the op's test file passed cases without calling the kernel")
     return final.get("specializations")
+
+
+@contextmanager
+def _compiled_beside(job: Job, means: Means) -> Iterator[Ahead | None]:
+    """What compiles launches while the sweep goes on, where there is a core for it."""
+    if means.compiler is None or not means.beside or compiles.__name__ in job.skip:
+        yield None
+        return
+    with means.compiler.ahead(job) as beside:
+        yield beside
 
 
 @contextmanager
@@ -207,6 +224,9 @@ def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> None:
             bench.room.tidy(case)
         if not bench.proxy.alive or (job.first_failure and not progress.cases[-1].passed):
             break
+        told = number >= _TOLD_FROM * len(planned) and number % _TOLD_EACH == 0
+        if told and bench.beside is not None and progress.cases[-1].passed:
+            bench.beside.take(bench.proxy.launched(bench.beside.taken))
 
 
 def _shapes(test: ModuleType, planned: Sequence[Any], device: str) -> list[scouts.Shapes]:
@@ -260,6 +280,7 @@ class _Bench:
     progress: _Progress
     room: large.Room | None
     any_order: bool
+    beside: Ahead | None
 
 
 def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *, once: bool) -> CaseResult:

@@ -65,6 +65,7 @@ class State:
             "warm": self._warm,
             "configurations": self._configurations,
             "choose": self._choose,
+            "launched": self._launched,
             "final": self._final,
         }
 
@@ -120,9 +121,13 @@ class State:
                 tensor_in(arena.region(slot), slot).copy_(result)
             self._synchronize()
 
+    def _launched(self, message: dict[str, Any]) -> dict[str, Any]:
+        more = [] if self._cuda else interpreter.specializations()[message["after"] :]
+        return {"event": "told", "specializations": [one.to_json() for one in more]}
+
     def _final(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._witness is not None
-        launched = [] if self._cuda else [one.to_json() for one in interpreter.specializations()]
+        launched = self._launched({"after": 0})["specializations"]
         return {"event": "final", "state": self._witness.final(), "specializations": launched}
 
     def _warm(self, message: dict[str, Any]) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def main() -> None:
     taken: list[list[float]] = []
     timed = picks._timed
 
-    def seen(*rest: Any) -> float:
-        taken[-1].append(timed(*rest))
+    def seen(clock: Clock, tuner: Any, launcher: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+        taken[-1].append(timed(clock, tuner, launcher, args, kwargs))
         return taken[-1][-1]
 
     picks._timed = seen
