@@ -57,6 +57,41 @@ def compiled(path: Path) -> dict[str, list[CompileResult]]:
     return found
 
 
+@cache
+def beside() -> Any:
+    """What compiling two launches beside a sweep came to."""
+    texts = [one.to_json() for several in recorded(COMPILED).values() for one in several][:2]
+    script = str(HERE / "compiled_beside.py")
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"} | {
+        "PYTHONPATH": str(HERE.parents[1])
+    }
+    command = [sys.executable, script, str(COMPILED), json.dumps(texts)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_what_was_launched_so_far_is_compiled_before_anybody_asks() -> None:
+    assert beside()["cached"] == [True] * 2 * len(ahead.TARGETS)
+    assert beside()["seconds"] < 60
+
+
+def test_a_sweep_that_ends_does_not_wait_for_it() -> None:
+    assert beside()["ended"] < 10, "a file that never imports was being compiled"
+    assert beside()["after"], "and the next is compiled as ever"
+
+
+def test_what_fails_beside_a_sweep_is_heard_after_it() -> None:
+    assert len(beside()["raises"]) == 2 * len(ahead.TARGETS)
+    assert all(
+        "cannot be imported where Triton compiles: RuntimeError: not here" in text for text in beside()["raises"]
+    )
+
+
+def test_what_is_no_list_of_launches_is_tampering() -> None:
+    assert beside()["refused"] == ["TAMPERED"] * 4, "no list, no texts, no specializations, more than are kept"
+
+
 def functions(path: Path) -> list[str]:
     return re.findall(r"^def (run_\w+)", path.read_text(), re.M)
 

@@ -5,9 +5,12 @@ The policy is not asked: these files are there to meet the judge.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import secrets
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +18,7 @@ import pytest
 
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
-from orchestrator.records import Limits, Status
+from orchestrator.records import Limits, Status, to_json
 from tests.conftest import DEVICE, ZOO, MakeJob, visible, zoo_kernel
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -167,3 +170,22 @@ async def test_whether_triton_interprets_is_the_judges_to_decide(
     assert report.interpreted is (DEVICE == "cpu")
     targets = {one.target for one in report.compiled if one.registers and one.load_bits}
     assert targets == ({"sm_80", "sm_90", "gfx942"} if report.interpreted else set()), "what it launched, compiled"
+
+
+@pytest.mark.skipif(DEVICE == "gpu", reason="on a GPU a kernel is compiled where it runs")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is no core to compile on")
+async def test_what_was_launched_is_compiled_while_the_last_cases_run(make_job: MakeJob, tmp_path: Path) -> None:
+    script, cores = Path(__file__).with_name("judged_beside.py"), os.cpu_count() or 1
+    compiled = {}
+    for judges in (1, cores):
+        new = zoo_kernel("good") + f"# {secrets.token_hex(8)}\n".encode()
+        job = tmp_path / f"job-{judges}.json"
+        job.write_text(to_json(make_job(new, quick=None)))
+        command = [sys.executable, str(script), str(job), str(judges)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done.stderr[-3000:]
+        found = json.loads(done.stdout.splitlines()[-1])
+        assert found["status"] == Status.PASSED, found["message"]
+        compiled[judges] = found["compiled"]
+    assert compiled[1], "some of its launches"
+    assert not compiled[cores], "where every core has a judge there is none for it"
