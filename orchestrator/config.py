@@ -116,6 +116,7 @@ class MeasureSettings(_Section):
     """How a passed kernel is timed."""
 
     rounds: Annotated[int, Field(ge=4, le=1000)] = 24
+    sittings: Annotated[int, Field(ge=1, le=20)] = 4
     total_s: Annotated[float, Field(gt=0)] = 1500
     sweep_s: Annotated[float, Field(gt=0)] = 240
     require_idle: bool = False

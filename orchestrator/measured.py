@@ -52,6 +52,7 @@ class MeasureJob(Record):
     best: str = ""  # the run's best kernel so far, a file in the folder; "" where the candidate is the first
     without: tuple[str, ...] = ()  # baselines left out, by name; the record says so
     rounds: int = 24
+    sittings: int = 1
     total_s: float = 1500
     require_idle: bool = False
     keep_compiled: bool = False  # what torch.compile made of the baselines, for the next measurement
@@ -181,6 +182,7 @@ class ShapeTimings(Record):
     twin_of: str = ""
     curve: bool = False  # shown, not decided by
     absent: dict[str, str] = field(default_factory=dict)  # baselines that could not be timed here, and why
+    sittings: int = 1  # how many processes of each were timed, one after the other; each had as many of the rounds
     moving_us: float | None = None  # copying alone, where a kernel may do with fewer operations than `flops`
 
     @property
@@ -197,6 +199,8 @@ class ShapeTimings(Record):
         rounds = {len(times) for times in (self.candidate.latencies_us, *(b.latencies_us for b in self.baselines))}
         if not self.baselines or len(rounds) != 1:
             raise ValueError(f"{self.name}: every contender needs a time in every round, and there must be a baseline")
+        if self.sittings < 1 or rounds.pop() % self.sittings:
+            raise ValueError(f"{self.name}: its rounds cannot be those of {self.sittings} sittings, of as many each")
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,7 @@ def job_of(op: Op, settings: Settings, folder: Path, rivals: Rivals) -> MeasureJ
         without=settings.measure.without,
         keep_compiled=settings.measure.keep_compiled,
         rounds=settings.measure.rounds,
+        sittings=settings.measure.sittings,
         total_s=settings.measure.total_s,
         require_idle=settings.measure.require_idle,
         seed=settings.judge.seed,

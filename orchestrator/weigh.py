@@ -13,11 +13,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from orchestrator.judge.timing import statistics
-from orchestrator.judge.timing.statistics import Interval, latency_us
+from orchestrator.judge.timing.statistics import Interval, Rounds, latency_us
 from orchestrator.measured import BEST, Measured, ShapeTimings, Timing
 from orchestrator.records import Measurement
 
-_LAUNCH_BOUND = 2.0  # times the launch
 _BEATS = 1.10  # times as fast as the ceiling: a copy by torch is not the best there can be, but nearly
 _BEATS_SHORT = 1.30  # where few bytes move: what a copy takes to start counts too, and results may stay in the cache
 _LARGE_BYTES = 100 << 20  # from here on a kernel has what it takes to reach the ceiling
@@ -79,9 +78,7 @@ def weigh(measured: Measured, *, rungs_left: int, outside: Collection[str] = ())
     deciding = [shape for shape in counting(measured) if shape.name not in outside]
     every = [_row(shape, measured.launch_us) for shape in deciding]
     slowest = min(every, key=lambda row: row.speedup.middle)
-    total = statistics.geomean_speedup(
-        [(shape.candidate.latencies_us, [one.latencies_us for one in _deciding(shape)]) for shape in deciding]
-    )
+    total = statistics.geomean_speedup([_rounds(shape, _deciding(shape)) for shape in deciding])
     return Measurement(
         baseline=_named(every),
         speedup_low=total.low,
@@ -117,7 +114,7 @@ def noise(measured: Measured) -> float:
 def over_baseline(measured: Measured, name: str, among: Collection[str] | None = None) -> Interval | None:
     """The geometric mean over one baseline, of the shapes that count and have it (of those, if some are named)."""
     pairs = [
-        (shape.candidate.latencies_us, [one.latencies_us])
+        _rounds(shape, [one])
         for shape in counting(measured)
         for one in shape.baselines
         if one.name == name and (among is None or shape.name in among)
@@ -136,6 +133,10 @@ def beats_the_best(measured: Measured, margin_floor: float) -> bool:
     return over is not None and over.low >= 1 + max(noise(measured), margin_floor)
 
 
+def _rounds(shape: ShapeTimings, against: Sequence[Timing]) -> Rounds:
+    return Rounds(shape.candidate.latencies_us, tuple(one.latencies_us for one in against), shape.sittings)
+
+
 def _deciding(shape: ShapeTimings) -> tuple[Timing, ...]:
     """What the decision is against: everything but an earlier kernel of the same run."""
     return tuple(one for one in shape.baselines if one.name != BEST)
@@ -148,12 +149,11 @@ def counting(measured: Measured) -> list[ShapeTimings]:
 
 
 def _launch_bound(shape: ShapeTimings, launch_us: float) -> bool:
-    return latency_us(shape.candidate.latencies_us) <= _LAUNCH_BOUND * launch_us
+    return statistics.launch_bound(latency_us(shape.candidate.latencies_us), launch_us)
 
 
 def _row(shape: ShapeTimings, launch_us: float) -> Row:
-    mine, times = shape.candidate.latencies_us, {one.name: one.latencies_us for one in _deciding(shape)}
-    us = latency_us(mine)
+    us, deciding = latency_us(shape.candidate.latencies_us), _deciding(shape)
     return Row(
         name=shape.name,
         latency_us=us,
@@ -161,10 +161,8 @@ def _row(shape: ShapeTimings, launch_us: float) -> Row:
         gbps=shape.bytes / us / 1e3,
         tflops=shape.flops / us / 1e6,
         ceiling_share=shape.ideal_us / us,
-        speedups={
-            name: statistics.speedup(shape.candidate.latencies_us, latencies) for name, latencies in times.items()
-        },
-        best=statistics.fastest(times),
+        speedups={one.name: statistics.speedup(_rounds(shape, [one])) for one in deciding},
+        best=statistics.fastest({one.name: one.latencies_us for one in deciding}),
         launch_bound=_launch_bound(shape, launch_us),
         graph=shape.candidate.graph,
         notes=_notes(shape),

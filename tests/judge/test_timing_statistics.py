@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orchestrator.judge.timing import clocks, rounds, statistics
 from orchestrator.judge.timing.clocks import Clocks
 from orchestrator.judge.timing.rounds import Series
-from orchestrator.judge.timing.statistics import Block
+from orchestrator.judge.timing.statistics import Block, Interval, Rounds
 
 latencies = st.lists(st.floats(1, 1e4), min_size=4, max_size=24)
 factors = st.floats(0.1, 10)
@@ -24,10 +24,14 @@ def measured(draw: random.Random, us: float, noise: float, rounds: int = 24) -> 
     return [us * draw.lognormvariate(0, noise) for _ in range(rounds)]
 
 
+def speedup(candidate: Sequence[float], *baselines: Sequence[float], sittings: int = 1) -> Interval:
+    return statistics.speedup(Rounds(tuple(candidate), tuple(map(tuple, baselines)), sittings))
+
+
 @settings(deadline=None, max_examples=30)
 @given(latencies)
 def test_something_is_as_fast_as_itself(times: list[float]) -> None:
-    interval = statistics.speedup(times, times)
+    interval = speedup(times, times)
     assert interval.low <= interval.middle == 1 <= interval.high
     assert interval.high == pytest.approx(1), "the rounds are drawn for both alike"
 
@@ -36,8 +40,8 @@ def test_something_is_as_fast_as_itself(times: list[float]) -> None:
 @given(latencies, factors)
 def test_twice_as_fast_is_twice_the_speedup(times: list[float], factor: float) -> None:
     baseline = sorted(times)
-    before = statistics.speedup(times, baseline)
-    after = statistics.speedup([us / factor for us in times], baseline)
+    before = speedup(times, baseline)
+    after = speedup([us / factor for us in times], baseline)
     for name in ("low", "middle", "high"):
         assert getattr(after, name) == pytest.approx(factor * getattr(before, name))
 
@@ -46,7 +50,7 @@ def test_twice_as_fast_is_twice_the_speedup(times: list[float], factor: float) -
 @given(latencies, latencies)
 def test_an_interval_holds_its_middle(times: list[float], other: list[float]) -> None:
     size = min(len(times), len(other))
-    interval = statistics.speedup(times[:size], other[:size])
+    interval = speedup(times[:size], other[:size])
     assert 0 < interval.low <= interval.middle <= interval.high
 
 
@@ -54,8 +58,8 @@ def test_an_interval_holds_its_middle(times: list[float], other: list[float]) ->
 @given(st.lists(latencies, min_size=1, max_size=4), factors)
 def test_one_more_baseline_never_makes_a_kernel_faster(shapes: list[list[float]], factor: float) -> None:
     """The decision is against the best: adding one can only lower the speedup."""
-    one = [(times, [times[::-1]]) for times in shapes]
-    two = [(times, [times[::-1], [factor * us for us in times]]) for times in shapes]
+    one = [Rounds(tuple(times), (tuple(times[::-1]),)) for times in shapes]
+    two = [Rounds(shape.candidate, (*shape.baselines, tuple(factor * us for us in shape.candidate))) for shape in one]
     assert statistics.geomean_speedup(two).middle <= statistics.geomean_speedup(one).middle * (1 + 1e-9)
 
 
@@ -64,15 +68,30 @@ def test_one_more_baseline_never_makes_a_kernel_faster(shapes: list[list[float]]
 def test_the_same_data_give_the_same_interval(seed: int) -> None:
     draw = random.Random(seed)
     times, other = measured(draw, 10, 0.02), measured(draw, 11, 0.02)
-    assert statistics.speedup(times, other) == statistics.speedup(times, other)
+    assert speedup(times, other) == speedup(times, other)
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     draw, inside = random.Random(7), 0
     for _ in range(200):
-        interval = statistics.speedup(measured(draw, 10, 0.02), measured(draw, 10.5, 0.02))
+        interval = speedup(measured(draw, 10, 0.02), measured(draw, 10.5, 0.02))
         inside += interval.low <= 1.05 <= interval.high
     assert 176 <= inside <= 199, f"{inside} of 200"
+
+
+def test_the_interval_has_in_it_what_differs_from_sitting_to_sitting() -> None:
+    """Rounds alone know nothing of it: what one process takes is shifted by as much in every round."""
+    draw, inside, inside_without = random.Random(7), 0, 0
+    for _ in range(200):
+        mine, theirs = (
+            [us for _ in range(6) for us in measured(draw, middle * draw.lognormvariate(0, 0.02), 0.005)]
+            for middle in (10, 10.5)
+        )
+        with_them, without = (speedup(mine, theirs, sittings=count) for count in (6, 1))
+        inside += with_them.low <= 1.05 <= with_them.high
+        inside_without += without.low <= 1.05 <= without.high
+    assert inside >= 160, f"{inside} of 200"
+    assert inside_without < 120, f"{inside_without} of 200"
 
 
 def test_the_fastest_is_the_one_with_the_lowest_latency() -> None:

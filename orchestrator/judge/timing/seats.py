@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -54,7 +55,7 @@ class Seats:
     servers: Sequence[ForkServer]
     device: str
     tell: Callable[[str], None]
-    kept: KeptCompiled | None = None  # where compiled baselines are kept, if they are
+    kept: KeptCompiled | None = None  # where what becomes of compiled baselines is kept, if it is
     takers: dict[str, Taker] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)  # baselines, and why
     twin_of: str = ""
@@ -67,17 +68,18 @@ class Seats:
         specs = [baselines.candidate(self.job), *baselines.baselines(self.job)]
         if len(specs) >= len(self.servers):
             raise JudgeError(f"{len(specs)} and a twin are more than the {len(self.servers)} that can be timed at once")
+        self.twin_of = baselines.twin(self.job).name
+        specs.append(replace(baselines.twin(self.job), name=TWIN))
         for spec, server in zip(specs, self.servers, strict=False):
             self._sit(spec, server, make_arenas)
-        twin = replace(baselines.twin(self.job), name=TWIN)
-        self._sit(twin, self.servers[len(specs)], make_arenas)
-        self.twin_of = baselines.twin(self.job).name
+        self._begin([spec.name for spec in specs])
 
     def again(self, name: str, *, graph: bool = True, detail: str = "") -> None:
         """End that one's process and start another in its seat."""
         taker = self.takers[name]
         taker.contender.end()
-        self._start(taker.seat, graph=graph, detail=detail)
+        self._call(taker.seat, graph=graph, detail=detail)
+        self._begin([name])
 
     def afresh(self, name: str) -> bool:
         """Start a baseline that failed again without what it was given of an earlier measurement, if it was."""
@@ -87,7 +89,8 @@ class Seats:
         seat = self.takers[name].seat
         self.takers[name].contender.end()
         self.kept.forget(seat.spec, self._file(seat.spec), seat.scratch)
-        self._start(seat)
+        self._call(seat)
+        self._begin([name])
         return name in self.takers
 
     def lost(self, name: str, failed: CandidateFailed) -> None:
@@ -110,7 +113,8 @@ class Seats:
             self.takers.pop(TWIN).contender.end()
         self.twin_of = min(reversed(others), key=lambda name: self.takers[name].seat.spec.kind == "compiled")
         seat = next(seat for seat in self._taken if seat.spec.name == TWIN)
-        self._start(replace(seat, spec=replace(self.takers[self.twin_of].seat.spec, name=TWIN)))
+        self._call(replace(seat, spec=replace(self.takers[self.twin_of].seat.spec, name=TWIN)))
+        self._begin([TWIN])
 
     def pids(self) -> list[int]:
         """Our processes that live: the judge's and theirs."""
@@ -134,20 +138,30 @@ class Seats:
         if self.kept is not None and spec.kind == "compiled" and self.kept.give(spec, self._file(spec), scratch):
             self._given.add(spec.name)
         self._taken.append(Seat(spec, server, scratch, make_arenas()))
-        self._start(self._taken[-1])
+        self._call(self._taken[-1])
 
     def _file(self, spec: Spec) -> Path:
         return Path(self.job.folder) / spec.file
 
-    def _start(self, seat: Seat, *, graph: bool = True, detail: str = "") -> None:
-        """Start a process and have it import; a baseline that cannot be imported is absent."""
-        name, limits = seat.spec.name, self.job.limits
-        contender = Contender(
-            seat.server, seat.spec, Path(self.job.folder), seat.scratch, self.device, seat.arenas, limits
-        )
-        self.takers[name] = Taker(seat, contender, graph, detail)
-        try:
-            contender.attach()
-            contender.load()
-        except CandidateFailed as failed:
-            self.lost(name, failed)
+    def _call(self, seat: Seat, *, graph: bool = True, detail: str = "") -> None:
+        """A process for that seat."""
+        limits, folder = self.job.limits, Path(self.job.folder)
+        contender = Contender(seat.server, seat.spec, folder, seat.scratch, self.device, seat.arenas, limits)
+        self.takers[seat.spec.name] = Taker(seat, contender, graph, detail)
+
+    def _begin(self, names: Sequence[str]) -> None:
+        """Have their processes start the GPU and import, all at once; a baseline that cannot is absent."""
+        with ThreadPoolExecutor(len(names)) as threads:
+            outcomes = list(threads.map(lambda name: _begun(self.takers[name].contender), names))
+        for name, failed in zip(names, outcomes, strict=True):
+            if failed is not None:
+                self.lost(name, failed)
+
+
+def _begun(contender: Contender) -> CandidateFailed | None:
+    try:
+        contender.attach()
+        contender.load()
+    except CandidateFailed as failed:
+        return failed
+    return None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -25,7 +26,7 @@ from orchestrator.judge.candidate import CandidateFailed, KilledFromOutside
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import DeviceArena, torch_dtype
-from orchestrator.judge.timing import cases, launch_sweep, rounds
+from orchestrator.judge.timing import cases, launch_sweep, rounds, sittings
 from orchestrator.judge.timing.kept_compiled import KeptCompiled
 from orchestrator.judge.timing.moves import tied
 from orchestrator.judge.timing.roofline import Roofline
@@ -46,17 +47,16 @@ from orchestrator.measured import (
     Swept,
     Timing,
 )
-from orchestrator.records import Compiled, Judging, Status, to_json
+from orchestrator.records import Compiled, Judging, SandboxPiece, Status, to_json
 
 T = TypeVar("T")
 Tell = Callable[[str], None]
 
 _NOT_ON_CURVES = (TWIN, REFERENCE, AUTOTUNED)
 _TRIES = 2  # at a shape whose two clocks disagree
-_PLACES = 64  # in memory at most, each for a round of its own; the larger the data, the fewer, and the less it matters
 
 
-_INPUTS_BYTES, _INPUTS_SHARE = 640 << 20, 128  # of each contender's inputs at all places, and of the device's memory
+_INPUTS_BYTES, _INPUTS_SHARE = 512 << 20, 128  # of each contender's inputs at all places, and of the device's memory
 _NO_MEMORY = (
     "the GPU's memory does not suffice to measure; make the op's bench shapes smaller, or leave a baseline out by "
     "measure.without"
@@ -73,13 +73,15 @@ class Session:
     def __init__(self, servers: Sequence[ForkServer], judging: Judging, cache: Path) -> None:
         self._servers = servers
         self._judging = judging
-        self._kept = KeptCompiled(cache, {**judging.versions, "device": judging.device})
+        self._about = {**judging.versions, "device": judging.device}
+        self._kept = KeptCompiled(cache, self._about)
         self._roofline = Roofline()
 
     def measure(self, job: MeasureJob, tell: Tell) -> Measured:
         """Time the kernel of the job's folder beside its baselines. `tell` hears of the progress."""
-        kept = self._kept if job.keep_compiled else None
-        return _Measurement(job, self._servers, self._judging, self._roofline, tell, kept).measured()
+        with TemporaryDirectory(prefix="compiled-") as folder:  # for the later sittings alone
+            kept = self._kept if job.keep_compiled else KeptCompiled(Path(folder), self._about)
+            return _Measurement(job, self._servers, self._judging, self._roofline, tell, kept).measured()
 
     def sweep(self, job: SweepJob, tell: Tell) -> Swept:
         """Time the kernel of the job's folder with other launch parameters than its own."""
@@ -93,15 +95,18 @@ class _Measurement:
     judging: Judging
     roofline: Roofline
     tell: Tell
-    kept: KeptCompiled | None = None
+    kept: KeptCompiled
     seed: int = 0
+    found: dict[str, ShapeTimings] = field(default_factory=dict)  # by the shape's name
+    sandbox: tuple[SandboxPiece, ...] = ()
+    after: GpuState = field(init=False)  # while everyone was still there
     generated: dict[str, str] = field(default_factory=dict)
     compiled: dict[str, Compiled] = field(default_factory=dict)  # of the candidate, by what they are
     delivered: Any = None  # what the stand-in for the kernel returns to the test file
     begun: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.seats = Seats(self.job, self.servers, "cuda", self.tell, self.kept)
+        self._take_new_seats()
 
     def measured(self) -> Measured:
         """All of it. Whatever happens, the processes end and the buffers are given back."""
@@ -109,24 +114,14 @@ class _Measurement:
         self.seed = job.seed if job.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
         stand_in = ModuleType(Path(job.kernel).stem)
         setattr(stand_in, job.function, lambda *args, **kwargs: self.delivered)
-        before = self._state()
+        before = self.after = self._state()
         self._refuse_company(before)
-        found: list[ShapeTimings] = []
         try:
             with testfile.loaded(Path(job.folder), stand_in) as test:
-                deciding, curve = cases.of(test, job)
-                self._take_seats(test, [*deciding, *curve])
-                sandbox = self.seats.takers[CANDIDATE].contender.pieces
-                for case in deciding:
-                    found.append(self._shape(test, case))
-                for case in curve:
-                    found.append(self._shape(test, case, curve=True))
-            said = f"timed at {len(found)} shapes"
+                expected = self._every_sitting(test)
+            said = f"timed at {len(self.found)} shapes"
             result = Measured(
-                *(Status.PASSED, said, job.nonce),
-                shapes=tuple(found),
-                expected_shapes=len(deciding) + len(curve),
-                sandbox=sandbox,
+                Status.PASSED, said, job.nonce, shapes=tuple(self.found.values()), expected_shapes=expected
             )
         except KilledFromOutside as failed:
             raise JudgeError(f"measuring was disturbed: {failed.message}") from failed
@@ -135,11 +130,37 @@ class _Measurement:
         except CandidateFailed as failed:
             if "OutOfMemory" in failed.message:
                 raise JudgeError(f"{_NO_MEMORY}: {failed.message}") from failed
-            result = Measured(failed.status, failed.message, job.nonce, failed.detail, shapes=tuple(found))
+            shapes = tuple(self.found.values())
+            result = Measured(failed.status, failed.message, job.nonce, failed.detail, shapes=shapes)
+        return self._completed(result, before, self.after)
+
+    def _every_sitting(self, test: ModuleType) -> int:
+        """The first at all shapes, later ones at those of short kernels; returns how many shapes there are."""
+        deciding, curve = cases.of(test, self.job)
+        self._sitting(test, deciding, curve)
+        short = [case for case in deciding if sittings.again(self.found[cases.name(case)], self.roofline.launch_us)]
+        for number in range(2, self.job.sittings + 1 if short else 0):
+            self.tell(f"sitting {number} of {self.job.sittings}, for {len(short)} short shapes")
+            self._take_new_seats()
+            self._sitting(test, short, [])
+        return len(deciding) + len(curve)
+
+    def _sitting(self, test: ModuleType, deciding: Sequence[Any], curve: Sequence[Any]) -> None:
+        """Everyone by a new process, at these shapes."""
+        try:
+            self._take_seats(test, [*deciding, *curve])
+            self.sandbox = self.seats.takers[CANDIDATE].contender.pieces
+            for case in deciding:
+                timings, earlier = self._shape(test, case), self.found.get(cases.name(case))
+                self.found[cases.name(case)] = timings if earlier is None else sittings.joined(earlier, timings)
+            for case in curve:
+                self.found[f"{cases.name(case)}, of the curve"] = self._shape(test, case, curve=True)
         finally:
-            after = self._state()
+            self.after = self._state()
             self.seats.end()
-        return self._completed(result, before, after)
+
+    def _take_new_seats(self) -> None:
+        self.seats = Seats(self.job, self.servers, "cuda", self.tell, self.kept)
 
     def _completed(self, result: Measured, before: GpuState, after: GpuState) -> Measured:
         return replace(
@@ -152,6 +173,7 @@ class _Measurement:
             warnings=_warnings(before, after),
             generated=self.generated,
             compiled=tuple(self.compiled.values()),
+            sandbox=self.sandbox,
             versions=self.judging.versions,
             seed=self.seed,
             rounds=self.job.rounds,
@@ -183,13 +205,13 @@ class _Measurement:
         warm, fresh = (test.make_inputs(case, "cuda", seed) for seed in (self.seed, self.seed + 1))
         few = [name for name in self.seats.takers if name not in _NOT_ON_CURVES]
         wanted = few if curve and set(few) - {CANDIDATE, BEST} else list(self.seats.takers)
+        count = self.job.rounds // (2 if curve else 1)  # each round at another place
         for name in wanted:
-            self._prepare(name, warm, case, tied=tied(test))
+            self._prepare(name, warm, case, tied=tied(test), places=count)
         wanted = [name for name in wanted if name in self.seats.takers]
         for name in wanted:
             self._of(name, partial(self._tried, name, fresh, test, case))
-        places = max(self.seats.takers[name].contender.places for name in wanted)
-        series = self._series(test, case, wanted, max(self.job.rounds, places) // (2 if curve else 1))
+        series = self._series(test, case, wanted, count)
         torch.cuda.empty_cache()
         return self._record(case, series, self._ours(series))
 
@@ -200,24 +222,24 @@ class _Measurement:
         contender.time(1)
         self._right(name, test, case)
 
-    def _prepare(self, name: str, inputs: Mapping[str, torch.Tensor], case: Any, *, tied: bool) -> None:
+    def _prepare(self, name: str, inputs: Mapping[str, torch.Tensor], case: Any, *, tied: bool, places: int) -> None:
         """Compiled, run and captured; where that fails with a graph, in a new process without one."""
         limits, taker = self.job.limits, self.seats.takers[name]
         seconds = limits.call_s + limits.compile_s
         try:
             taker.contender.prepare(
-                *(inputs, case.parameters), graph=taker.graph, seconds=seconds, tied=tied, places=_PLACES
+                *(inputs, case.parameters), graph=taker.graph, seconds=seconds, tied=tied, places=places
             )
         except CandidateFailed as failed:
             if not isinstance(failed, KilledFromOutside) and self.seats.afresh(name):
-                self._prepare(name, inputs, case, tied=tied)
+                self._prepare(name, inputs, case, tied=tied, places=places)
                 return
             if not taker.graph or isinstance(failed, KilledFromOutside):
                 self.seats.lost(name, failed)
                 return
             self.seats.again(name, graph=False, detail=f"no graph could be captured ({failed.message})")
             if name in self.seats.takers:
-                self._prepare(name, inputs, case, tied=tied)
+                self._prepare(name, inputs, case, tied=tied, places=places)
         else:
             if taker.contender.generated:
                 self.generated[_file_name(name, case)] = taker.contender.generated

@@ -22,6 +22,7 @@ Numbers: TypeAlias = NDArray[np.float64]
 _DRAWS = 2000
 _SEED = 20  # the same data give the same interval
 _TAIL = 2.5  # percent on either side of the interval
+_LAUNCH_BOUND = 2.0  # times the launch
 
 
 @dataclass(frozen=True)
@@ -69,24 +70,35 @@ def fastest(baselines: Mapping[str, Sequence[float]]) -> str:
     return min(baselines, key=lambda name: latency_us(baselines[name]))
 
 
-def speedup(candidate: Sequence[float], baseline: Sequence[float]) -> Interval:
-    """How many times as fast as that one baseline, at one shape."""
-    return _speedup(tuple(candidate), tuple(baseline))
+@dataclass(frozen=True)
+class Rounds:
+    """The block medians at one shape: the candidate's and each baseline's, in the same rounds of as many sittings, of
+    which each has as many rounds."""
+
+    candidate: tuple[float, ...]
+    baselines: tuple[tuple[float, ...], ...]
+    sittings: int = 1
 
 
 @functools.lru_cache(maxsize=512)  # a decision, its text and its tables ask for the same ones
-def _speedup(candidate: tuple[float, ...], baseline: tuple[float, ...]) -> Interval:
-    return _interval(_resampled([(candidate, [baseline])]), latency_us(baseline) / latency_us(candidate))
+def speedup(rounds: Rounds) -> Interval:
+    """How many times as fast as the fastest of the baselines, at one shape."""
+    return geomean_speedup([rounds])
 
 
-def geomean_speedup(shapes: Sequence[tuple[Sequence[float], Sequence[Sequence[float]]]]) -> Interval:
+def geomean_speedup(shapes: Sequence[Rounds]) -> Interval:
     """The geometric mean over shapes of the speedup over the fastest baseline of each.
 
-    A shape is the candidate's block medians and those of each baseline. Which baseline is the fastest is decided in
-    each draw anew, so that choosing the luckiest of several is in the interval.
+    Which baseline is the fastest is decided in each draw anew, so that choosing the luckiest of several is in the
+    interval.
     """
-    middle = geomean([min(map(latency_us, baselines)) / latency_us(candidate) for candidate, baselines in shapes])
+    middle = geomean([min(map(latency_us, shape.baselines)) / latency_us(shape.candidate) for shape in shapes])
     return _interval(_resampled(shapes), middle)
+
+
+def launch_bound(us: float, launch_us: float) -> bool:
+    """Whether a kernel's time is a launch's more than its own."""
+    return us <= _LAUNCH_BOUND * launch_us
 
 
 def slope_us(blocks: Sequence[Block]) -> float:
@@ -104,16 +116,25 @@ def spread(values: Sequence[float]) -> float:
     return float((high - low) / middle)
 
 
-def _resampled(shapes: Sequence[tuple[Sequence[float], Sequence[Sequence[float]]]]) -> Numbers:
+def _resampled(shapes: Sequence[Rounds]) -> Numbers:
     """Logarithms of the speedup, averaged over the shapes, one a draw."""
     draw = np.random.default_rng(_SEED)
     total = np.zeros(_DRAWS)
-    for candidate, baselines in shapes:
-        rounds = len(candidate)
-        chosen = draw.integers(0, rounds, (_DRAWS, rounds))
-        mine, *theirs = (_middle_half(np.asarray(times, dtype=np.float64)[chosen]) for times in (candidate, *baselines))
+    for shape in shapes:
+        chosen = _drawn(draw, len(shape.candidate), shape.sittings)
+        every = (shape.candidate, *shape.baselines)
+        mine, *theirs = (_middle_half(np.asarray(times, dtype=np.float64)[chosen]) for times in every)
         total += np.log(np.min(theirs, axis=0)) - np.log(mine)
     return total / len(shapes)
+
+
+def _drawn(draw: np.random.Generator, rounds: int, sittings: int) -> NDArray[np.int64]:
+    """Numbers of rounds, a row a draw: sittings are drawn again, and of each of those its rounds."""
+    if sittings == 1:
+        return draw.integers(0, rounds, (_DRAWS, rounds))
+    each = rounds // sittings
+    which = draw.integers(0, sittings, (_DRAWS, sittings, 1))
+    return (which * each + draw.integers(0, each, (_DRAWS, sittings, each))).reshape(_DRAWS, -1)
 
 
 def _interval(logarithms: Numbers, middle: float) -> Interval:

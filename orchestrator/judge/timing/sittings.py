@@ -1,0 +1,50 @@
+"""Sittings: short kernels are timed again by other processes, on other memory, and all of it counts as one.
+
+What one process takes differs from what the next one does, for as long as they live: where its buffers, its code and
+the tables of its memory lie is drawn once. On an H200 that is half a percent of 10 to 14 us (one standard deviation)
+and next to nothing of 70 us. Rounds within a process cannot tell. No torch, no process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from orchestrator.judge.timing import statistics
+from orchestrator.measured import ShapeTimings, Timing
+
+_SHORT_US = 20.0
+
+
+def again(timings: ShapeTimings, launch_us: float) -> bool:
+    """Whether a shape is to be timed in further sittings: its kernel is short, and more than a launch."""
+    us = statistics.latency_us(timings.candidate.latencies_us)
+    return us < _SHORT_US and not statistics.launch_bound(us, launch_us)
+
+
+def joined(first: ShapeTimings, later: ShapeTimings) -> ShapeTimings:
+    """Both as one, of whoever took part in both; a baseline that was lost later is absent, and why."""
+    theirs = {one.name: one for one in later.baselines}
+    baselines = [_together(one, theirs[one.name]) for one in first.baselines if one.name in theirs]
+    whole_twin = bool(first.twin and later.twin) and first.twin_of == later.twin_of and first.twin_of in theirs
+    return replace(
+        first,
+        candidate=_together(first.candidate, later.candidate),
+        baselines=tuple(baselines),
+        twin=first.twin + later.twin if whole_twin else (),
+        twin_of=first.twin_of if whole_twin else "",
+        absent=_absent(first.absent, later.absent),
+        sittings=first.sittings + later.sittings,
+    )
+
+
+def _together(first: Timing, later: Timing) -> Timing:
+    """What stands beside the latencies is the first sitting's; without a graph in one of them there is none in both."""
+    graph = first.graph and later.graph
+    return replace(
+        first, latencies_us=first.latencies_us + later.latencies_us, graph=graph, detail=first.detail or later.detail
+    )
+
+
+def _absent(first: Mapping[str, str], later: Mapping[str, str]) -> dict[str, str]:
+    return {**later, **first}

@@ -1,0 +1,72 @@
+"""Several sittings of one shape are one measurement of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator import weigh
+from orchestrator.judge.timing import sittings
+from orchestrator.measured import COMPILED, REFERENCE, Measured, ShapeTimings, Timing
+from orchestrator.records import Status
+
+LAUNCH_US = 4.0
+
+
+def timed(name: str, us: float) -> Timing:
+    return Timing(name, (us, us, us, us), us)
+
+
+def shape(candidate_us: float = 10.0, **baselines: float) -> ShapeTimings:
+    theirs = baselines or {REFERENCE: 30.0, COMPILED: 12.0}
+    return ShapeTimings(
+        *({"M": 4096, "N": 1024}, "bfloat16", 1000, 10, 5.0),
+        candidate=timed("candidate", candidate_us),
+        baselines=tuple(timed(name, us) for name, us in theirs.items()),
+        twin=(30.0,) * 4,
+        twin_of=REFERENCE,
+    )
+
+
+@pytest.mark.parametrize(("us", "wanted"), [(4.1, False), (8.0, False), (8.1, True), (19.9, True), (20.1, False)])
+def test_short_kernels_that_are_more_than_a_launch_sit_again(us: float, wanted: bool) -> None:
+    assert sittings.again(shape(us), LAUNCH_US) is wanted
+
+
+def test_the_rounds_of_all_sittings_are_the_shapes() -> None:
+    both = sittings.joined(shape(10.0), shape(11.0))
+    assert both.sittings == 2 and both.candidate.latencies_us == (10.0,) * 4 + (11.0,) * 4
+    assert [len(one.latencies_us) for one in both.baselines] == [8, 8] and len(both.twin) == 8
+    assert sittings.joined(both, shape(12.0)).sittings == 3
+
+
+def test_a_baseline_that_was_lost_in_one_of_them_is_absent() -> None:
+    later = replace(shape(10.0, **{COMPILED: 12.0}), absent={REFERENCE: "it ran out of memory"}, twin_of=COMPILED)
+    both = sittings.joined(shape(10.0), later)
+    assert [one.name for one in both.baselines] == [COMPILED]
+    assert both.absent == {REFERENCE: "it ran out of memory"}
+    assert not both.twin and not both.twin_of, "what was timed twice is not the same"
+
+
+def test_without_a_graph_in_one_there_is_none() -> None:
+    plain = replace(timed("candidate", 10.0), graph=False, detail="it synchronises")
+    for pair in ((shape(), replace(shape(), candidate=plain)), (replace(shape(), candidate=plain), shape())):
+        assert not sittings.joined(*pair).candidate.graph
+        assert sittings.joined(*pair).candidate.detail == "it synchronises"
+
+
+def test_rounds_that_are_no_sittings_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 sittings"):
+        replace(shape(), sittings=3)
+
+
+def test_sittings_that_differ_widen_the_interval() -> None:
+    """One process of the candidate's takes 10, another 11, and that is all there is to know."""
+    both = sittings.joined(shape(10.0), shape(11.0))
+    found = weigh.rows(_measured(both))[0].speedups[COMPILED]
+    assert found.low == pytest.approx(12 / 11) and found.high == pytest.approx(12 / 10)
+
+
+def _measured(one: ShapeTimings) -> Measured:
+    return Measured(Status.PASSED, "", "nonce", shapes=(one,), expected_shapes=1, launch_us=LAUNCH_US)
