@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from orchestrator.tree import lay_out, os_errors, remove_tree
 
 DECISION = "DECISION.md"  # beside the champion on main, and beside the best kernel on a run's branch
 LOCK_SECONDS = 120  # commits take milliseconds; longer means a stuck process
+_ORPHAN_SECONDS = 2
 
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*")
 _BRANCH = re.compile(rf"main|run/{_NAME.pattern}")
@@ -293,6 +295,14 @@ class Workspace:
         return self._objects.commit(self._objects.tree(entries), parents, f"{git.NAME} <{git.EMAIL}>", message)
 
     def _move(self, branch: str, to: str, old: str) -> None:
+        """Needs the lock. Whoever holds git's own on the branch is then a git whose process was killed: it ends in a
+        moment, or was killed with it and has left the file."""
+        stale = self.path / "refs" / "heads" / f"{branch}.lock"
+        patience = time.monotonic() + _ORPHAN_SECONDS
+        while stale.exists() and time.monotonic() < patience:
+            time.sleep(0.05)
+        with os_errors(f"remove {stale}"):
+            stale.unlink(missing_ok=True)
         self._git("update-ref", "--no-deref", f"refs/heads/{branch}", to, old)
 
 

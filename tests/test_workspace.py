@@ -542,6 +542,24 @@ def test_two_processes_with_one_run_id(tmp_path: Path) -> None:
     assert sum("already a run same" in words for words in said) == 2
 
 
+def test_a_git_that_was_killed_with_its_process_leaves_no_branch_locked(space: Workspace) -> None:
+    """What git has left of a move must not stop the run from going on."""
+    run = space.start_run({"SPEC.md": b"one", "ref.py": b"two"}, "killed")
+    left = space.path / "refs" / "heads" / "run" / "killed.lock"
+    left.write_text("")
+    run.commit_attempt(KERNEL, b"x", "attempt after", {})
+    assert not left.exists() and git(space, "rev-list", "--count", run.name) == "2"
+
+
+def test_a_git_that_outlives_its_process_is_waited_for(space: Workspace) -> None:
+    run = space.start_run({"SPEC.md": b"one", "ref.py": b"two"}, "orphan")
+    left = space.path / "refs" / "heads" / "run" / "orphan.lock"
+    left.write_text("")
+    orphan = subprocess.Popen([sys.executable, "-c", f"import os, time; time.sleep(0.7); os.unlink({str(left)!r})"])
+    run.commit_attempt(KERNEL, b"x", "attempt after", {})
+    assert orphan.wait() == 0, "it removed its own"
+
+
 def test_a_killed_process_leaves_a_whole_repository(space: Workspace) -> None:
     code = WORKER.replace("range(1, 4)", "range(1, 10**6)")
     command = [sys.executable, "-c", code, str(space.root), "killed"]
