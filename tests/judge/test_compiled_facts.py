@@ -75,11 +75,26 @@ def turns(X, Y, K, BLOCK: tl.constexpr):
     tile += tl.load(X + where[None, :] + at[:, None] * 0)  # gathered columns: not known
     tl.store(Y + at[:, None] + at[None, :] * BLOCK, tile)  # the compiler turns the tile
     tl.store(Y + at * 4, tl.sum(tile, 0))  # every fourth
+
+
+@triton.jit
+def by_rows(X, Y, K, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tile = tl.load(X + at[:, None] * K + at[None, :], mask=at[None, :] < K, other=0.0)
+    tl.store(Y + at, tl.max(tile, 1))
+
+
+@triton.jit
+def by_eighths(X, Y, K, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tile = tl.load(X + at[:, None] * (K * 8) + at[None, :], mask=at[None, :] < K * 8, other=0.0)
+    tl.store(Y + at, tl.max(tile, 1))
 """
 ALIGNED = {"aligned": "D", "anyhow": ""}  # Triton's letter for "divisible by 16"
 SIZES = {"copies": ("XY", "*fp16", 1024), "multiplies": ("ABC", "*fp16", 64), "keeps_much": ("XY", "*fp32", 256)}
 SIZES |= {name: ("AB", "*fp32", 32) for name in ("rounds", "rounds_thrice", "rounds_nothing")}
 SIZES["turns"] = ("XY", "*fp32", 64)
+SIZES |= {name: ("XY", "*fp16", 64) for name in ("by_rows", "by_eighths")}
 APART = [number for number, line in enumerate(SOURCE.splitlines(), 1) if "apart" in line or "every fourth" in line]
 
 
@@ -104,6 +119,15 @@ def test_aligned_rows_are_loaded_wide_and_others_element_by_element(compiled: di
     assert wide.load_bits == wide.store_bits == {share: 1}
     assert narrow.load_bits == narrow.store_bits and set(narrow.load_bits or ()) == {16}
     assert wide.tensor_cores is False and wide.spilled_bytes == 0 and wide.occupancy == 1.0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_of_a_multiple_of_eight_are_loaded_wide_where_the_kernel_multiplies_by_eight(
+    compiled: dict[str, Compiled], target: str
+) -> None:
+    """What the prompts say: Triton knows of a size only whether it is a multiple of 16."""
+    assert set(compiled[f"by_rows aligned {target}"].load_bits or ()) == {16}
+    assert set(compiled[f"by_eighths aligned {target}"].load_bits or ()) == {128}
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -204,10 +228,11 @@ def compile_all(file: Path) -> dict[str, str]:
         if kernel not in SIZES:
             continue
         pointers, kind, size = SIZES[kernel]
-        names = [*pointers, *(["K"] if kernel in ("multiplies", "turns") else [])]
+        names = [*pointers, *(["K"] if kernel in ("multiplies", "turns", "by_rows", "by_eighths") else [])]
         types = dict.fromkeys(pointers, kind) | dict.fromkeys(names[len(pointers) :], "i32") | {"BLOCK": "constexpr"}
         for how, letters in ALIGNED.items():
-            attributes = [[[place], letters] for place in range(len(names)) if letters]
+            rows = kernel.startswith("by_")  # their size is a multiple of 8 and not of 16
+            attributes = [[[place], letters] for place in range(len(pointers if rows else names)) if letters]
             one = Specialization(kernel, line, types, [[[len(names)], size]], attributes, {"num_warps": 4})
             for target in TARGETS if kernel == "copies" or letters else ():
                 if kernel == "rounds_thrice" and target.startswith("gfx"):
