@@ -2,22 +2,25 @@
 
 Inductor tries a few block sizes and takes the fastest by a short look of its own, launches included. On an H200 it took
 one or the other of two that are 2 to 6 % apart, by chance, so that a reference compiled again was another baseline.
-Here each is timed as a contender is, in captured replays with a cold cache: the strongest that its configurations
-allow, and the same tomorrow. What it refuses, it refuses. These are Inductor's own objects (2.11 to 2.13); where one
-cannot be timed so, its own looks decide from there on, as they do for a user.
+Here each is timed as a contender is, in captured replays with a cold cache, small data at several places in memory: the
+strongest that its configurations allow, and the same tomorrow. What it refuses, it refuses. These are Inductor's own
+objects (2.11 to 2.13); where one cannot be timed so, its own looks decide from there on, as they do for a user.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
+from orchestrator.judge.memory import copy_of
 from orchestrator.judge.timing.clock import Clock, capture
-from orchestrator.judge.timing.statistics import median
+from orchestrator.judge.timing.statistics import latency_us, median
 
-_REPLAYS = 20
+_PLACES, _REPLAYS = 8, 6
+_PLACES_BYTES = 512 << 20
 _REFUSED = float("inf")
 
 
@@ -43,7 +46,18 @@ def by_clock(clock: Callable[[], Clock]) -> None:
 
 
 def _timed(clock: Clock, tuner: Any, launcher: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
-    """Milliseconds of one launch; what it writes in place is a copy."""
-    copies, named = tuner.clone_args(*args, **kwargs)
-    graph, _ = capture(lambda: launcher(*copies, **named, stream=torch.cuda.current_stream().cuda_stream))
-    return median(clock.block(graph.replay, _REPLAYS)) / 1e3
+    """Milliseconds of one launch, over several places where its data are small; what it writes in place is a copy."""
+    given, named = tuner.clone_args(*args, **kwargs)
+    nbytes = sum(one.untyped_storage().nbytes() for one in given if isinstance(one, torch.Tensor))
+    more = min(_PLACES, _PLACES_BYTES // max(1, nbytes)) - 1
+    places = [given, *(_elsewhere(given) for _ in range(more))]
+
+    def launch(copies: list[Any]) -> None:
+        launcher(*copies, **named, stream=torch.cuda.current_stream().cuda_stream)
+
+    graphs = [capture(partial(launch, copies))[0] for copies in places]
+    return latency_us([median(clock.block(graph.replay, _REPLAYS)) for graph in graphs]) / 1e3
+
+
+def _elsewhere(given: list[Any]) -> list[Any]:
+    return [copy_of(one) if isinstance(one, torch.Tensor) else one for one in given]
