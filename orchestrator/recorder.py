@@ -254,8 +254,10 @@ class Recorder:
         elif challenger == self.run.best or weigh.beats_the_best(measured, margin_floor):
             self._lead(challenger, measured, rivals, rungs_left)
         else:
-            best = self.run.best
-            self.remark(f"Attempt {challenger} is correct, not faster than attempt {best} beyond the noise: discarded")
+            said = (
+                f"Attempt {challenger} is correct, not faster than attempt {self.run.best} beyond the noise: discarded"
+            )
+            self.remark("; ".join(filter(None, [said, weigh.over_the_best(measured)])))
         self.fewer_rungs(rungs_left)
         return reason
 

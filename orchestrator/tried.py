@@ -21,7 +21,7 @@ from orchestrator.workspace import RunBranch
 
 _LINES = 8
 _RUNS = 20  # that are looked through
-_WORDS = 160  # characters of what was wrong
+_WORDS = 200  # characters of what was wrong
 
 
 def lines(current: Run, branch: RunBranch, runs: Path) -> tuple[str, ...]:

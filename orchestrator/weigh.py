@@ -137,6 +137,23 @@ def _rounds(shape: ShapeTimings, against: Sequence[Timing]) -> Rounds:
     return Rounds(shape.candidate.latencies_us, tuple(one.latencies_us for one in against), shape.sittings)
 
 
+def over_the_best(measured: Measured) -> str:
+    """How the candidate stands to the run's best kernel so far, in words: on the whole, and where it is the slowest and
+    the fastest; "" where that was not timed."""
+    over, ratios = over_baseline(measured, BEST), {}
+    for shape in counting(measured):
+        for one in shape.baselines:
+            if one.name == BEST:
+                ratios[shape.name] = latency_us(one.latencies_us) / latency_us(shape.candidate.latencies_us)
+    if over is None:
+        return ""
+    slowest, fastest = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+    where = (
+        f", from {ratios[slowest]:.2f} at {slowest} to {ratios[fastest]:.2f} at {fastest}" if len(ratios) > 1 else ""
+    )
+    return f"{over.middle:.2f} times its speed{where}"
+
+
 def _deciding(shape: ShapeTimings) -> tuple[Timing, ...]:
     """What the decision is against: everything but an earlier kernel of the same run."""
     return tuple(one for one in shape.baselines if one.name != BEST)

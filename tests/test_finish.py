@@ -159,8 +159,19 @@ def test_a_later_kernel_leads_only_if_it_beats_the_best_so_far(rmsnorm: Op, tmp_
     same = stage_by_stage(rmsnorm, tmp_path, measured(shape(40)), measured(shape(39.6, best=40)))
     assert same.run.best == 1 and same.run.measurement is not None
     assert same.run.measurement.speedup_low == pytest.approx(50 / 40) and same.run.measurement.rungs_left == 0
-    assert any("Attempt 2 is correct, not faster than attempt 1" in remark for remark in same.run.remarks)
+    assert same.run.remarks[-1] == (
+        "Attempt 2 is correct, not faster than attempt 1 beyond the noise: discarded; 1.01 times its speed"
+    )
     assert same.rivals(2).best == b"k = 1\n" and same.rivals(1).best is None
+
+
+def test_what_was_discarded_is_told_with_where_it_was_better(rmsnorm: Op, tmp_path: Path) -> None:
+    """The next prompt has it: two kernels that are each better somewhere are worth a third."""
+    mixed = measured(shape(50, best=40), shape(31, best=40, dims=(8192, 128)))
+    recorder = stage_by_stage(rmsnorm, tmp_path, measured(shape(40), shape(40, dims=(8192, 128))), mixed)
+    assert recorder.run.best == 1
+    (line,) = [line for line in recorder.tried() if "discarded" in line]
+    assert line.endswith("from 0.80 at 4096x4096 float16 to 1.29 at 8192x128 float16")
 
 
 def test_noise_is_the_margin_of_a_later_kernel_too(rmsnorm: Op, tmp_path: Path) -> None:
