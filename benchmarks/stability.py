@@ -1,23 +1,27 @@
 """The same comparison, decided again and again: by our measurement, and by plain do_bench.
 
     python benchmarks/stability.py [--times 20]
+    python benchmarks/stability.py --of FILE...
 
 Compares the recorded rmsnorm kernel with torch.compile of the reference at the first four of the op's shapes, each time
 with new processes, and decides at each shape whether it is faster or slower by more than 2 %. Of ours all of the
 interval must be, as where a run is decided; do_bench gives a ratio alone. Prints the ratios' spread and how many
 decisions differ from the commonest, by both methods, and last PASS or FAIL: PASS when none of ours differs and every
-ratio of ours lies within 1.5 % of its median. Needs a GPU.
+ratio of ours lies within 1.5 % of its median. With `--of` nothing is compared: what earlier outputs say is taken
+together. Needs a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +35,7 @@ from orchestrator.tree import lay_out
 
 SHAPES = 4  # the first of the op's
 MARGIN, SPREAD = 0.02, 0.015
+OURS, THEIRS = "ours", "do_bench"  # begin a line that says a ratio
 
 DO_BENCH = """
 import sys, torch
@@ -45,7 +50,7 @@ for M, N in shapes:
     compiled = torch.compile(rmsnorm_ref, dynamic=False)
     for _ in range(times):
         mine, theirs = (do_bench(lambda: f(**inputs), return_mode="median") for f in (rmsnorm_triton, compiled))
-        print(f"{M}x{N}", theirs / mine, flush=True)
+        print(f"do_bench {M}x{N} {theirs / mine:.4f}", flush=True)
 """
 
 
@@ -79,9 +84,8 @@ def report(method: str, found: dict[str, list[Interval]]) -> tuple[int, float]:
     return differing, widest
 
 
-async def by_us(op: Op, kernel: bytes, root: Path, times: int) -> dict[str, list[Interval]]:
+async def by_us(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[str], None]) -> None:
     """The speedup over torch.compile at each shape, that often."""
-    ratios: dict[str, list[Interval]] = {}
     executor = LocalExecutor("gpu", root / "judge.log")
     try:
         for number in range(times):
@@ -92,56 +96,70 @@ async def by_us(op: Op, kernel: bytes, root: Path, times: int) -> dict[str, list
                 job, curve=(), shapes=shapes(op), dtypes=("bfloat16",), without=(AUTOTUNED, REFERENCE, "liger")
             )
             found = await executor.measure(job, lambda text: None)
-            rows = weigh.rows(found)
-            for row in rows:
-                ratios.setdefault(row.name.split()[0], []).append(row.speedups[COMPILED])
-            shown = ", ".join(
-                f"{row.name.split()[0]} {row.speedups[COMPILED].middle:.4f} of {row.latency_us:.2f} us" for row in rows
-            )
-            print(
-                f"  {number + 1}: {shown}; noise {weigh.noise(found):.4f} ({time.perf_counter() - begun:.1f} s)",
-                flush=True,
-            )
+            for row in weigh.rows(found):
+                one = row.speedups[COMPILED]
+                shape, ratio = row.name.split()[0], f"{one.middle:.4f} ({one.low:.4f} to {one.high:.4f})"
+                say(f"{OURS} {shape} {ratio} of {row.latency_us:.2f} us")
+            say(f"  {number + 1}: noise {weigh.noise(found):.4f} ({time.perf_counter() - begun:.1f} s)")
     finally:
         await executor.close()
-    return ratios
 
 
-def by_do_bench(op: Op, kernel: bytes, root: Path, times: int) -> dict[str, list[Interval]]:
+def by_do_bench(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[str], None]) -> None:
     """The same by triton.testing.do_bench, in one process."""
     folder = root / "do-bench"
     lay_out({**op.workspace_files(), op.spec.kernel_name: kernel}, folder)
     command = [sys.executable, "-c", DO_BENCH, str(times), *(f"{m}x{n}" for m, n in shapes(op))]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500)
-    if done.returncode:
-        raise SystemExit(f"do_bench failed: {done.stderr[-2000:]}")
-    ratios: dict[str, list[Interval]] = {}
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=500, check=True)
     for line in done.stdout.splitlines():
-        shape, ratio = line.split()
-        ratios.setdefault(shape, []).append(Interval(*[float(ratio)] * 3))
-    return ratios
+        say(line)
+
+
+def said(lines: Iterable[str]) -> dict[str, dict[str, list[Interval]]]:
+    """The ratios by method and shape, of what either printed."""
+    found: dict[str, dict[str, list[Interval]]] = {THEIRS: {}, OURS: {}}
+    for line in lines:
+        if one := re.match(rf"({THEIRS}|{OURS}) (\d+x\d+) ([\d.]+)(?: \(([\d.]+) to ([\d.]+)\))?", line):
+            method, shape, middle, low, high = one.groups()
+            interval = Interval(float(low or middle), float(middle), float(high or middle))
+            found[method].setdefault(shape, []).append(interval)
+    return found
+
+
+def compared(times: int) -> list[str]:
+    """What either method says, that often; printed as it comes."""
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        print(line, flush=True)
+
+    op = ops.load("rmsnorm", resources.shipped("configs") / "ops")
+    text = (op.recorded / "correct-1.md").read_text()
+    kernel = reply.files(text, op.spec.kernel_name, op.spec.function)[op.spec.kernel_name]
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        try:
+            asyncio.run(by_us(op, kernel, root, times, say))
+        except BaseException:
+            log = root / "judge.log"
+            print(log.read_text(errors="replace")[-8000:] if log.is_file() else "", file=sys.stderr)
+            raise
+        by_do_bench(op, kernel, root, times, say)
+    return lines
 
 
 def main() -> bool:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=20)
-    times = parser.parse_args().times
-    op = ops.load("rmsnorm", resources.shipped("configs") / "ops")
-    text = (op.recorded / "correct-1.md").read_text()
-    kernel = next(data for data in reply.files(text, op.spec.kernel_name, op.spec.function).values())
-    with tempfile.TemporaryDirectory() as name:
-        root = Path(name)
-        try:
-            ours = asyncio.run(by_us(op, kernel, root, times))
-        except BaseException:
-            log = root / "judge.log"
-            print(log.read_text(errors="replace")[-8000:] if log.is_file() else "", file=sys.stderr)
-            raise
-        theirs = by_do_bench(op, kernel, root, times)
-    for method, found in (("do_bench", theirs), ("ours", ours)):
+    parser.add_argument("--of", type=Path, nargs="+")
+    options = parser.parse_args()
+    earlier = [line for file in options.of or () for line in file.read_text().splitlines()]
+    for method, found in said(earlier or compared(options.times)).items():
         differing, widest = report(method, found)
-        print(f"{method}: {differing} of {times * SHAPES} decisions differ, ratios within {widest:.2%} of their median")
-    return differing == 0 and widest <= SPREAD
+        decided = sum(map(len, found.values()))
+        print(f"{method}: {differing} of {decided} decisions differ, ratios within {widest:.2%} of their median")
+    return decided > 0 and differing == 0 and widest <= SPREAD
 
 
 if __name__ == "__main__":
