@@ -106,7 +106,7 @@ class _Measurement:
     begun: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self._take_new_seats()
+        self.seats = self._new_seats()
 
     def measured(self) -> Measured:
         """All of it. Whatever happens, the processes end and the buffers are given back."""
@@ -141,12 +141,12 @@ class _Measurement:
         short = [case for case in deciding if sittings.again(self.found[cases.name(case)], self.roofline.launch_us)]
         for number in range(2, self.job.sittings + 1 if short else 0):
             self.tell(f"sitting {number} of {self.job.sittings}, for {len(short)} short shapes")
-            self._take_new_seats()
             self._sitting(test, short, [])
         return len(deciding) + len(curve)
 
     def _sitting(self, test: ModuleType, deciding: Sequence[Any], curve: Sequence[Any]) -> None:
         """Everyone by a new process, at these shapes."""
+        self.seats = self._new_seats()
         try:
             self._take_seats(test, [*deciding, *curve])
             self.sandbox = self.seats.takers[CANDIDATE].contender.pieces
@@ -159,8 +159,8 @@ class _Measurement:
             self.after = self._state()
             self.seats.end()
 
-    def _take_new_seats(self) -> None:
-        self.seats = Seats(self.job, self.servers, "cuda", self.tell, self.kept)
+    def _new_seats(self) -> Seats:
+        return Seats(self.job, self.servers, "cuda", self.tell, self.kept)
 
     def _completed(self, result: Measured, before: GpuState, after: GpuState) -> Measured:
         return replace(
