@@ -24,7 +24,7 @@ from orchestrator.judge.memory import Arena, DeviceArena
 from orchestrator.judge.timing import baselines, cases
 from orchestrator.judge.timing.contender import Contender
 from orchestrator.judge.timing.moves import tied
-from orchestrator.judge.timing.statistics import geomean, median
+from orchestrator.judge.timing.statistics import geomean, latency_us, median
 from orchestrator.measured import AS_WRITTEN, Fastest, Launch, LaunchTimings, SweepJob, Swept
 from orchestrator.records import Compiled, to_json
 from orchestrator.tree import remove_tree
@@ -32,7 +32,7 @@ from orchestrator.tree import remove_tree
 _HALVED_AFTER = 4  # shapes
 _ALWAYS_FOLLOWED = 4  # ways
 _PASSES = 2  # over all ways at a shape, each in another order
-_REPLAYS = 12
+_PLACES, _REPLAYS = 4, 12
 _WHY = 300  # characters
 
 
@@ -132,7 +132,7 @@ class _Sweep:
             remove_tree(self._scratch)
 
     def _timed(self, way: _Way, inputs: dict[str, Any], case: Any, *, tied: bool) -> float | None:
-        """One block; None where the kernel cannot be launched so."""
+        """A block at each of a few places in memory; None where the kernel cannot be launched so."""
         limits = self._job.limits
         try:
             contender = self._running()
@@ -142,9 +142,10 @@ class _Sweep:
                 seconds=limits.call_s + limits.compile_s,
                 tied=tied,
                 launch=way.launch.options,
+                places=_PLACES,
             )
             way.compiled |= {to_json(one, indent=None): one for one in contender.compiled}
-            return contender.time(_REPLAYS)[0]
+            return latency_us([contender.time(_REPLAYS)[0] for _ in range(contender.places)])
         except Innocent as failed:
             raise JudgeError(f"the sweep was disturbed: {failed.message}") from failed
         except CandidateFailed as failed:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 
 from orchestrator.judge.memory import torch_dtype
 from orchestrator.judge.timing.clock import Clock, capture
-from orchestrator.judge.timing.statistics import median
+from orchestrator.judge.timing.statistics import latency_us, median
 
 _SIZES = tuple(1 << power for power in range(14, 31))  # bytes moved: read and written
 _REPLAYS = 15
+_PLACES, _PLACES_BYTES = 8, 128 << 20
 _MATMUL = 8192
 COMPUTE_BOUND = 20  # flops a byte, from which on multiplying may be what takes the time
 
@@ -75,11 +77,15 @@ class Roofline:
         return max(moving, flops / self._matmul(dtype) / 1e6)
 
     def _copy_us(self, nbytes: int) -> float:
-        """The better of two ways: the driver's copy and a kernel that reads and writes."""
-        source = torch.zeros(nbytes // 4, dtype=torch.int32, device="cuda")
-        target = torch.empty_like(source)
-        ways = (lambda: target.copy_(source), lambda: torch.bitwise_not(source, out=target))
-        return min(self._time(way) for way in ways)
+        """The better of two ways: the driver's copy and a kernel that reads and writes. Of small data at several places."""
+        count = max(1, min(_PLACES, _PLACES_BYTES // nbytes))
+        empty = partial(torch.zeros, nbytes // 4, dtype=torch.int32, device="cuda")
+        places = [(empty(), empty()) for _ in range(count)]
+        ways: tuple[Callable[[torch.Tensor, torch.Tensor], object], ...] = (
+            lambda source, target: target.copy_(source),
+            lambda source, target: torch.bitwise_not(source, out=target),
+        )
+        return min(latency_us([self._time(partial(way, *place)) for place in places]) for way in ways)
 
     def _matmul(self, dtype: str) -> float:
         """TFLOP/s; float32 in TF32, which a kernel may use too."""
