@@ -77,7 +77,7 @@ class Roofline:
         return max(moving, flops / self._matmul(dtype) / 1e6)
 
     def _copy_us(self, nbytes: int) -> float:
-        """The better of two ways: the driver's copy and a kernel that reads and writes. Of small data at several places."""
+        """The better of the driver's copy and a kernel that reads and writes; small data at several places."""
         count = max(1, min(_PLACES, _PLACES_BYTES // nbytes))
         empty = partial(torch.zeros, nbytes // 4, dtype=torch.int32, device="cuda")
         places = [(empty(), empty()) for _ in range(count)]
