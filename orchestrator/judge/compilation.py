@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -57,14 +57,9 @@ class Compiler:
             results += compiled
         return results
 
-    @contextmanager
-    def ahead(self, job: Job) -> Iterator[Ahead]:
-        """What takes a sweep's launches while it goes on, for as long as the context lasts."""
-        ahead = Ahead(self, job)
-        try:
-            yield ahead
-        finally:
-            ahead.end()
+    def ahead(self, job: Job) -> Ahead:
+        """What takes a sweep's launches while it goes on. To be ended."""
+        return Ahead(self, job)
 
     def remember(self, job: Job, work: Sequence[Work], started: Started) -> None:
         """Compile these, one at a time, to be found by `compile` later."""

@@ -40,7 +40,7 @@ _SERIES_LEAST = 64  # elements of a case that the checks of a series are made on
 _SERIES_ELEMENTS = {"cpu": 4096, "cuda": 1 << 20}
 _OTHER_SEED = 0x5EED
 _SCOUTED_ELEMENTS = 1 << 28
-_TOLD_EACH, _TOLD_FROM = 8, 0.6  # cases; from this share of all on, since compiling beside them slows them down
+_TOLD_EACH = 8  # cases
 _MOST_COMPILED = 150  # specializations that a report describes, a rule's own target's first
 
 
@@ -161,7 +161,7 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
         any_order = text is not None and source.adds_atomically(text) and not job.repeatable
         with (
             scouts.ahead(means.scouts, kernel, unseen),
-            _compiled_beside(job, means) as beside,
+            _compiled_beside(progress, means) as beside,
             progress.timed("cases"),
             _forgotten(proxy),
         ):
@@ -176,13 +176,17 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
 
 
 @contextmanager
-def _compiled_beside(job: Job, means: Means) -> Iterator[Ahead | None]:
+def _compiled_beside(progress: _Progress, means: Means) -> Iterator[Ahead | None]:
     """What compiles launches while the sweep goes on, where there is a core for it."""
-    if means.compiler is None or not means.beside or compiles.__name__ in job.skip:
+    if means.compiler is None or not means.beside or compiles.__name__ in progress.job.skip:
         yield None
         return
-    with means.compiler.ahead(job) as beside:
+    beside = means.compiler.ahead(progress.job)
+    try:
         yield beside
+    finally:
+        with progress.timed("compile"):
+            beside.end()
 
 
 @contextmanager
@@ -224,8 +228,7 @@ def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> None:
             bench.room.tidy(case)
         if not bench.proxy.alive or (job.first_failure and not progress.cases[-1].passed):
             break
-        told = number >= _TOLD_FROM * len(planned) and number % _TOLD_EACH == 0
-        if told and bench.beside is not None and progress.cases[-1].passed:
+        if bench.beside is not None and number % _TOLD_EACH == 0 and progress.cases[-1].passed:
             bench.beside.take(bench.proxy.launched(bench.beside.taken))
 
 

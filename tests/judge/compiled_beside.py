@@ -12,18 +12,28 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from orchestrator.judge import ahead
 from orchestrator.judge.candidate import CandidateFailed
-from orchestrator.judge.compilation import Compiler
+from orchestrator.judge.compilation import Ahead, Compiler
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.records import Job, Limits
 
 PATIENCE_S = 60
 NEVER = "import time\ntime.sleep(600)\n"
 RAISES = "raise RuntimeError('not here')\n"
+
+
+@contextmanager
+def ended(beside: Ahead) -> Iterator[Ahead]:
+    try:
+        yield beside
+    finally:
+        beside.end()
 
 
 def job_of(folder: Path, text: str) -> Job:
@@ -38,7 +48,7 @@ def until_remembered(compiler: Compiler, job: Job, texts: list[str]) -> float:
     cache = ahead.Cache(compiler._folder, kernel.read_bytes(), compiler._version)
     work = [(ahead.specialization_from_json(text), target) for text in texts for target in ahead.TARGETS]
     begun = time.monotonic()
-    with compiler.ahead(job) as beside:
+    with ended(compiler.ahead(job)) as beside:
         beside.take(texts[:1])
         beside.take(texts[1:])
         while time.monotonic() - begun < PATIENCE_S and not all(cache.known(*item) for item in work):
@@ -48,7 +58,7 @@ def until_remembered(compiler: Compiler, job: Job, texts: list[str]) -> float:
 
 def refused(compiler: Compiler, job: Job, told: Any) -> str:
     try:
-        with compiler.ahead(job) as beside:
+        with ended(compiler.ahead(job)) as beside:
             beside.take(told)
             beside.take(told)
     except CandidateFailed as failed:
@@ -67,11 +77,11 @@ def main() -> None:
     found: dict[str, Any] = {"seconds": until_remembered(compiler, good, texts)}
     found["cached"] = [result.cached and result.ok for result in compiler.compile(good, texts)]
     begun = time.monotonic()
-    with compiler.ahead(never) as beside:
+    with ended(compiler.ahead(never)) as beside:
         beside.take(texts)
         time.sleep(0.5)
     found["ended"] = time.monotonic() - begun
-    with compiler.ahead(raises) as beside:
+    with ended(compiler.ahead(raises)) as beside:
         beside.take(texts)
         time.sleep(1)
     found["raises"] = [result.error for result in compiler.compile(raises, texts)]

@@ -174,7 +174,7 @@ async def test_whether_triton_interprets_is_the_judges_to_decide(
 
 @pytest.mark.skipif(DEVICE == "gpu", reason="on a GPU a kernel is compiled where it runs")
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is no core to compile on")
-async def test_what_was_launched_is_compiled_while_the_last_cases_run(make_job: MakeJob, tmp_path: Path) -> None:
+async def test_what_was_launched_is_compiled_beside_the_cases(make_job: MakeJob, tmp_path: Path) -> None:
     script, cores = Path(__file__).with_name("judged_beside.py"), os.cpu_count() or 1
     compiled = {}
     for judges in (1, cores):
