@@ -23,6 +23,7 @@ from orchestrator.judge.candidate import CandidateFailed, confinement_of, how_it
 from orchestrator.judge.checks.compiles import HOME
 from orchestrator.judge.forkserver import Child, Exit, ForkServer
 from orchestrator.records import Job, Limits, Status
+from orchestrator.tree import remove_tree
 
 _MOST = 200  # specializations, as many as `interpreter.recording` keeps
 _MOST_S = 20.0  # beyond one specialization of each kernel; what is not compiled by then is said in a note
@@ -80,7 +81,10 @@ class Compiler:
     ) -> list[CompileResult]:
         if not work:
             return []
-        child = self._server.spawn({"kernel": str(kernel)}, confinement_of(kernel, job.limits))
+        # A folder of its own: it runs beside the candidate, unwatched, and must have nothing to tell it by.
+        scratch = kernel.parent / "compiling"
+        scratch.mkdir(exist_ok=True)
+        child = self._server.spawn({"kernel": str(kernel)}, confinement_of(kernel, job.limits, scratch=scratch))
         started(child)
         try:
             texts = [one.to_json() for one, _ in work]
@@ -96,6 +100,7 @@ class Compiler:
             raise _ended(child.kill("silent"), job.limits) from silent
         finally:
             child.close()
+            remove_tree(scratch)
 
 
 class Ahead:

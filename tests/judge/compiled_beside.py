@@ -26,6 +26,12 @@ from orchestrator.records import Job, Limits
 PATIENCE_S = 60
 NEVER = "import time\ntime.sleep(600)\n"
 RAISES = "raise RuntimeError('not here')\n"
+TELLS = """import pathlib
+try:
+    (pathlib.Path(__file__).parent / "scratch" / "told").write_text("an answer")
+except OSError:
+    pass
+"""
 
 
 @contextmanager
@@ -71,8 +77,8 @@ def main() -> None:
     server = ForkServer.start(ahead.serve, ahead.prepare)
     root = Path(tempfile.mkdtemp(prefix="beside-"))
     compiler = Compiler(server, root / "cache", "3")
-    good, never, raises = (
-        job_of(root / name, text) for name, text in {"g": file.read_text(), "n": NEVER, "r": RAISES}.items()
+    good, never, raises, tells = (
+        job_of(root / name, text) for name, text in zip("gnrt", (file.read_text(), NEVER, RAISES, TELLS), strict=True)
     )
     found: dict[str, Any] = {"seconds": until_remembered(compiler, good, texts)}
     found["cached"] = [result.cached and result.ok for result in compiler.compile(good, texts)]
@@ -85,6 +91,8 @@ def main() -> None:
         beside.take(texts)
         time.sleep(1)
     found["raises"] = [result.error for result in compiler.compile(raises, texts)]
+    compiler.compile(tells, texts)
+    found["left"] = [path.name for path in Path(tells.folder).rglob("*")]
     malformed: list[Any] = ["none", [{}], ["{}"], texts * 101]
     found["refused"] = [refused(compiler, good, told) for told in malformed]
     found["after"] = all(result.ok for result in compiler.compile(good, texts)) and server.alive

@@ -88,6 +88,11 @@ def test_what_fails_beside_a_sweep_is_heard_after_it() -> None:
     )
 
 
+def test_what_compiles_beside_the_candidate_cannot_write_where_it_reads() -> None:
+    """Nobody watches it: it could compute with torch what the candidate then hands over."""
+    assert sorted(beside()["left"]) == ["k.py", "scratch"]
+
+
 def test_what_is_no_list_of_launches_is_tampering() -> None:
     assert beside()["refused"] == ["TAMPERED"] * 4, "no list, no texts, no specializations, more than are kept"
 

@@ -7,7 +7,6 @@ and next to nothing of 70 us. Rounds within a process cannot tell. No torch, no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from orchestrator.judge.timing import statistics
@@ -33,7 +32,7 @@ def joined(first: ShapeTimings, later: ShapeTimings) -> ShapeTimings:
         baselines=tuple(baselines),
         twin=first.twin + later.twin if whole_twin else (),
         twin_of=first.twin_of if whole_twin else "",
-        absent=_absent(first.absent, later.absent),
+        absent={**later.absent, **first.absent},
         sittings=first.sittings + later.sittings,
     )
 
@@ -44,7 +43,3 @@ def _together(first: Timing, later: Timing) -> Timing:
     return replace(
         first, latencies_us=first.latencies_us + later.latencies_us, graph=graph, detail=first.detail or later.detail
     )
-
-
-def _absent(first: Mapping[str, str], later: Mapping[str, str]) -> dict[str, str]:
-    return {**later, **first}
