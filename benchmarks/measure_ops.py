@@ -1,6 +1,7 @@
 """The best kernel of each op against each of its baselines and the card's ceiling.
 
-    python benchmarks/measure_ops.py [--op NAME]... [--kernel FILE] [--dtype NAME]... [--within S] [-c KEY=VALUE]...
+    python benchmarks/measure_ops.py [--op NAME]... [--kernel FILE] [--dtype NAME]... [--within S] [--keep FOLDER]
+                                     [-c KEY=VALUE]...
     python benchmarks/measure_ops.py --of FILE...
 
 Judges and measures, as `bench` does, the kernel of each op's last recorded reply (or FILE), by one judge a GPU. Prints
@@ -8,8 +9,8 @@ a table an op with the geometric mean over each baseline, one of all ops and, la
 the geometric mean over the fastest baselines is above 1 with no shape slower beyond the margin, and the kernel reaches
 92 % of the copy ceiling where more than 100 MB move. The judges' logs go to stderr when something fails. Needs a GPU.
 
-No op is begun after `--within` seconds. With `--of` nothing is measured: what earlier outputs say is printed as one
-table, each op as it was measured last, in the files' order.
+No op is begun after `--within` seconds. `--keep` leaves each op's record, every round's time in it. With `--of` nothing
+is measured: what earlier outputs say is printed as one table, each op as it was measured last, in the files' order.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor, pool
 from orchestrator.ops import Op
-from orchestrator.records import Measurement
+from orchestrator.records import Measurement, to_json
 from orchestrator.terminal import Terminal
 from orchestrator.verifying import KernelFile
 
@@ -113,6 +114,9 @@ async def every(options: argparse.Namespace, settings: Settings) -> dict[str, Be
                     return f"not measured: {failed}"
             print(f"{told.getvalue()}\n# {op.spec.title}: {result.file}\n\n{bench.to_text(result)}\n", flush=True)
             if result.measured is not None:
+                if options.keep is not None:
+                    options.keep.mkdir(parents=True, exist_ok=True)
+                    (options.keep / f"{name}.json").write_text(to_json(result.measured))
                 print(f"measured in {result.measured.seconds:.0f} s; {result.measurement}", flush=True)
             return result
 
@@ -157,6 +161,7 @@ def main() -> bool:
     parser.add_argument("--kernel", type=Path)
     parser.add_argument("--dtype", action="append", default=[])
     parser.add_argument("--within", type=float, default=math.inf)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--of", type=Path, nargs="+")
     parser.add_argument("-c", dest="override", action="append", default=[])
     options = parser.parse_args()

@@ -1,14 +1,14 @@
 """The same comparison, decided again and again: by our measurement, and by plain do_bench.
 
-    python benchmarks/stability.py [--times 20]
+    python benchmarks/stability.py [--times 20] [--keep FOLDER]
     python benchmarks/stability.py --of FILE...
 
 Compares the recorded rmsnorm kernel with torch.compile of the reference at the first four of the op's shapes, each time
 with new processes, and decides at each shape whether it is faster or slower by more than 2 %. Of ours all of the
 interval must be, as where a run is decided; do_bench gives a ratio alone. Prints the ratios' spread and how many
 decisions differ from the commonest, by both methods, and last PASS or FAIL: PASS when none of ours differs and every
-ratio of ours lies within 1.5 % of its median. With `--of` nothing is compared: what earlier outputs say is taken
-together. Needs a GPU.
+ratio of ours lies within 1.5 % of its median. `--keep` leaves each measurement's record, every round's time in it.
+With `--of` nothing is compared: what earlier outputs say is taken together. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from pathlib import Path
 from orchestrator import config, ops, reply, resources, weigh
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.judge.timing.statistics import Interval, median
-from orchestrator.measured import AUTOTUNED, COMPILED, REFERENCE
+from orchestrator.measured import AUTOTUNED, COMPILED, PICKED, REFERENCE, Measured
 from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
+from orchestrator.records import to_json
 from orchestrator.tree import lay_out
 
 SHAPES = 4  # the first of the op's
@@ -84,8 +85,8 @@ def report(method: str, found: dict[str, list[Interval]]) -> tuple[int, float]:
     return differing, widest
 
 
-async def by_us(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[str], None]) -> None:
-    """The speedup over torch.compile at each shape, that often."""
+async def by_us(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[str], None], keep: Path | None) -> None:
+    """The speedup over torch.compile at each shape, that often; the records into `keep`, if it is given."""
     executor = LocalExecutor("gpu", root / "judge.log")
     try:
         for number in range(times):
@@ -96,13 +97,23 @@ async def by_us(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[st
                 job, curve=(), shapes=shapes(op), dtypes=("bfloat16",), without=(AUTOTUNED, REFERENCE, "liger")
             )
             found = await executor.measure(job, lambda text: None)
+            if keep is not None:
+                keep.mkdir(parents=True, exist_ok=True)
+                (keep / f"measured-{number}.json").write_text(to_json(found))
             for row in weigh.rows(found):
                 one = row.speedups[COMPILED]
                 shape, ratio = row.name.split()[0], f"{one.middle:.4f} ({one.low:.4f} to {one.high:.4f})"
-                say(f"{OURS} {shape} {ratio} of {row.latency_us:.2f} us")
+                picked = "; ".join(_picked(found, shape))
+                say(f"{OURS} {shape} {ratio} of {row.latency_us:.2f} us{picked and f', against {picked}'}")
             say(f"  {number + 1}: noise {weigh.noise(found):.4f} ({time.perf_counter() - begun:.1f} s)")
     finally:
         await executor.close()
+
+
+def _picked(found: Measured, shape: str) -> list[str]:
+    """The configurations that torch.compile took, of several, in one sitting or another."""
+    lines = found.generated.get(f"{COMPILED}-{shape}-bfloat16.py", "").splitlines()
+    return [line.removeprefix(PICKED).strip() for line in lines if line.startswith(PICKED)]
 
 
 def by_do_bench(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[str], None]) -> None:
@@ -126,7 +137,7 @@ def said(lines: Iterable[str]) -> dict[str, dict[str, list[Interval]]]:
     return found
 
 
-def compared(times: int) -> list[str]:
+def compared(times: int, keep: Path | None) -> list[str]:
     """What either method says, that often; printed as it comes."""
     lines: list[str] = []
 
@@ -140,7 +151,7 @@ def compared(times: int) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         try:
-            asyncio.run(by_us(op, kernel, root, times, say))
+            asyncio.run(by_us(op, kernel, root, times, say, keep))
         except BaseException:
             log = root / "judge.log"
             print(log.read_text(errors="replace")[-8000:] if log.is_file() else "", file=sys.stderr)
@@ -152,10 +163,11 @@ def compared(times: int) -> list[str]:
 def main() -> bool:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--of", type=Path, nargs="+")
     options = parser.parse_args()
     earlier = [line for file in options.of or () for line in file.read_text().splitlines()]
-    for method, found in said(earlier or compared(options.times)).items():
+    for method, found in said(earlier or compared(options.times, options.keep)).items():
         differing, widest = report(method, found)
         decided = sum(map(len, found.values()))
         print(f"{method}: {differing} of {decided} decisions differ, ratios within {widest:.2%} of their median")

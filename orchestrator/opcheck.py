@@ -67,6 +67,7 @@ def _job(op: Op, folder: Path, quick: bool | None) -> OpCheckJob:
         parameters=spec.parameters,
         values=VALUES,
         equivalent=spec.equivalent_decoys,
+        baselines={name: one.call for name, one in spec.bench.baselines.items() if not one.module},
         confined=not spec.approved,
         quick=quick,
     )

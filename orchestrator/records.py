@@ -304,6 +304,7 @@ class OpCheckJob(Record):
     parameters: dict[str, Parameter]
     values: tuple[str, ...]  # kinds of values that the test file can make
     equivalent: dict[str, str]  # decoys that the op's author declares equal to the reference, and why
+    baselines: dict[str, str]  # calls that a kernel is measured against, of torch alone
     quick: bool | None = None  # None: quick without a GPU, full with one
     confined: bool = False  # its code is a draft that nobody has read
 

@@ -11,7 +11,7 @@ from orchestrator import config, opcheck, ops, resources
 from orchestrator.errors import UsageError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
-from orchestrator.ops.parts import Telling, Tolerance
+from orchestrator.ops.parts import Call, Telling, Tolerance
 from orchestrator.records import DecoyResult, Fate, OpCheck, Status
 from tests.test_cli import orchestrator
 
@@ -150,6 +150,27 @@ async def test_a_reference_that_is_not_what_op_yaml_promises_is_refused(judge: L
     result = await opcheck.check(other, judge)
     assert through(result)["the op's own files"].fate is Fate.BROKEN and not result.passed
     assert "float16" in through(result)["the op's own files"].detail
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("torch.nn.functional.rms_norm(x, (x.shape[-1],), w)", ""),  # another eps, within the tolerance
+        ("torch.nn.functional.rms_norm(x, (x.shape[-1],))", "computes something else than the reference"),
+        ("torch.nn.functional.rms_norm(x)", "raised TypeError"),
+    ],
+)
+async def test_what_a_kernel_is_measured_against_computes_the_same(
+    judge: LocalExecutor, rmsnorm: Op, call: str, said: str
+) -> None:
+    """Else a measurement leaves it out, and the kernel has one rival less than op.yaml says."""
+    absent = Call(call="nowhere.f(x)", module="nowhere")
+    bench = rmsnorm.spec.bench.model_copy(update={"baselines": {"mine": Call(call=call), "theirs": absent}})
+    result = await opcheck.check(changed(rmsnorm, {}, bench=bench), judge)
+    details = [one.detail for one in through(result).values()]
+    assert result.passed is not bool(said) and [said in one and "bench.baselines.mine" in one for one in details] == (
+        [True] if said else []
+    )
 
 
 async def test_no_run_starts_on_an_op_that_fails_its_check(judge: LocalExecutor, rmsnorm: Op) -> None:

@@ -176,6 +176,9 @@ class _Bench:
                 return unkept
             if unkept := self._not_parted(case, inputs):
                 return unkept
+            plain = self._test.Case(case.dims, case.dtype)  # as it is measured: no hard values
+            if unkept := promises.other_baseline(self._job, self._test, plain, self._made(plain)[0]):
+                return unkept
         return None
 
     def _not_parted(self, case: Any, inputs: dict[str, torch.Tensor]) -> DecoyResult | None:

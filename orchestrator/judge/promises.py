@@ -16,6 +16,7 @@ import torch
 from orchestrator.judge import testfile
 from orchestrator.judge.checks.series import identical
 from orchestrator.judge.results import several
+from orchestrator.judge.timing.baselines import expression
 from orchestrator.records import DecoyResult, Fate, OpCheckJob
 
 
@@ -57,6 +58,24 @@ def not_kept(
         return broken(detail, case.name)
     if not identical(results, again):
         return broken(f"reference.py: {job.reference} gives another result when it is called again", case.name)
+    return None
+
+
+def other_baseline(job: OpCheckJob, test: ModuleType, case: Any, inputs: dict[str, torch.Tensor]) -> DecoyResult | None:
+    """The first baseline that computes something else than the reference on one case, as a measurement compares them:
+    a kernel must not be called faster or slower than what does another thing."""
+    want = several(getattr(test, job.reference)(**inputs, **case.parameters))
+    for name, call in job.baselines.items():
+        where = f"op.yaml (bench.baselines.{name})"
+        try:
+            got = several(expression(call)(**inputs, **case.parameters))
+            right = len(got) == len(want) and all(
+                test.compare(one, other, case.dtype).passed for one, other in zip(got, want, strict=True)
+            )
+        except Exception as error:  # noqa: BLE001 - the author's code
+            raise OwnFilesFail(where, error, case.name) from error
+        if not right:
+            return broken(f"{where}: it computes something else than the reference", case.name)
     return None
 
 

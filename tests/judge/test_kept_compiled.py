@@ -13,7 +13,7 @@ import torch
 
 from orchestrator.judge.timing.baselines import Maker, Spec
 from orchestrator.judge.timing.kept_compiled import KeptCompiled
-from orchestrator.measured import COMPILED
+from orchestrator.measured import COMPILED, PICKED
 
 SPEC = Spec(COMPILED, "ref.py", "scaled_ref", "compiled", "default")
 REFERENCE = """import torch
@@ -70,10 +70,15 @@ def test_what_was_said_of_compiled_code_is_said_again(tmp_path: Path, monkeypatc
     (cache / "aa.py").write_text(one)
     assert first.generated(narrow) == one
     (cache / "bb.py").write_text(two)
-    assert first.generated(wide) == two
+    pick = cache / "bb.best_config"
+    pick.write_text('{"XBLOCK": 8}')
+    assert first.generated(wide) == f"{two}\n{PICKED} XBLOCK=8"
 
     again = Maker(SPEC.as_config(), str(tmp_path / SPEC.file), "ref")
+    assert not pick.exists(), "each process picks anew"
     assert [again.generated(inputs) for inputs in (wide, narrow)] == [two, one]
+    pick.write_text('{"XBLOCK": 16}')
+    assert again.generated(wide) == f"{two}\n{PICKED} XBLOCK=16"
     assert again.generated({"x": torch.zeros(9)}) == ""
 
 

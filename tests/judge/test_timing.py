@@ -103,6 +103,12 @@ def test_what_torch_compile_picked_is_said_behind_its_code() -> None:
     assert [baselines.picked_line(text) for text in ("", "[]", "{}", "3", '{"configs_hash": "a"}')] == [""] * 5
 
 
+def test_what_later_sittings_picked_otherwise_is_said_too() -> None:
+    first, again, other = (f"code\n{PICKED} XBLOCK={size}" for size in (8, 8, 16))
+    assert baselines.with_picks("", first) == first == baselines.with_picks(first, again)
+    assert baselines.with_picks(first, other) == f"{first}\n{PICKED} XBLOCK=16"
+
+
 def test_no_baseline_runs_a_file_of_the_candidates() -> None:
     more = replace(JOB, baselines=NAMED, champion="champion/rmsnorm_triton.py")
     assert JOB.kernel not in {spec.file for spec in baselines.baselines(more)}

@@ -26,7 +26,7 @@ Kind = Literal["function", "compiled", "expression"]
 
 _REFERENCE_FILE = "ref.py"
 _GENERATED_BYTES = 200_000  # of the channel's message
-_TOLD = "told"  # in the cache: what was said of what was compiled, so that it can be said again
+_TOLD = "told"  # in the cache: the code that was compiled, by what for, so that it can be said again
 _MARK = "async_compile.triton("  # in Inductor's code of a whole graph, not in that of one kernel
 
 
@@ -85,9 +85,11 @@ class Maker:
 
     def __init__(self, spec: Mapping[str, Any], path: str, module: str) -> None:
         self._kind, self._mode = spec["kind"], spec["mode"]
+        for earlier in _picks():
+            earlier.unlink()  # what a process picks by its own memory's places is not to be every later one's
         self._seen = set(_written())  # by an earlier measurement
         if self._kind == "expression":
-            self._entry = _expression(spec["call"], spec["module"])
+            self._entry = expression(spec["call"], spec["module"])
         else:
             self._entry = load_function(path, module, spec["function"])
 
@@ -102,20 +104,21 @@ class Maker:
 
     def generated(self, inputs: Mapping[str, torch.Tensor]) -> str:
         """The code that torch.compile has written for these inputs, as it stands in its cache, and behind it which
-        configurations it picked where it tried several; what an earlier measurement was told where none is new."""
+        configurations it picked where it tried several; code of an earlier measurement where none is new."""
         if self._kind != "compiled":
             return ""
         told = _cache() / _TOLD / f"{_form(inputs)}.txt"
-        new = sorted(set(_written()) - self._seen)
+        new = sorted({*_written(), *_picks()} - self._seen)
         self._seen.update(new)
-        if not new:
-            return told.read_text(encoding="utf-8") if told.is_file() else ""
         texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in new}
         code = "\n".join(text for path, text in texts.items() if path.suffix == ".py" and _MARK in text)
         picked = "".join(picked_line(text) for path, text in texts.items() if path.suffix != ".py")
-        told.parent.mkdir(exist_ok=True)
-        told.write_text(whole := code[: _GENERATED_BYTES - len(picked)] + picked, encoding="utf-8")
-        return whole
+        if code:
+            told.parent.mkdir(exist_ok=True)
+            told.write_text(code, encoding="utf-8")
+        elif told.is_file():
+            code = told.read_text(encoding="utf-8")
+        return code[: _GENERATED_BYTES - len(picked)] + picked
 
 
 def _cache() -> Path:
@@ -123,7 +126,11 @@ def _cache() -> Path:
 
 
 def _written() -> list[Path]:
-    return [path for kind in ("*.py", "*.best_config") for path in _cache().rglob(kind)]
+    return list(_cache().rglob("*.py"))
+
+
+def _picks() -> list[Path]:
+    return list(_cache().rglob("*.best_config"))
 
 
 def _form(inputs: Mapping[str, torch.Tensor]) -> str:
@@ -143,6 +150,14 @@ def picked_line(text: str) -> str:
     return f"\n{PICKED} {said}" if said else ""
 
 
+def with_picks(earlier: str, generated: str) -> str:
+    """What was generated in an earlier sitting, and behind it what a later one picked otherwise."""
+    if not earlier:
+        return generated
+    picked = [line for line in generated.splitlines() if line.startswith(PICKED)]
+    return "\n".join([earlier, *(line for line in picked if line not in earlier.splitlines())])
+
+
 def _compile_here() -> None:
     """No pool of compiling processes: they would outlive the compilation, and the confinement counts them."""
     import torch._inductor.config as inductor
@@ -150,7 +165,7 @@ def _compile_here() -> None:
     inductor.compile_threads = 1
 
 
-def _expression(call: str, module: str) -> Entry:
+def expression(call: str, module: str = "") -> Entry:
     """`call`, a text of the op's author, as a function of the entry's arguments."""
     names: dict[str, object] = {"torch": torch}
     if module:

@@ -1,9 +1,10 @@
 """What torch.compile made of an op's baselines, kept from one measurement to the next.
 
 Compiling baselines is most of a measurement, and a run measures several times. What is kept are torch's own caches, as
-a user's process finds them the second time: also the configuration that was picked, so that a baseline is the same
-program tomorrow. They were written by processes of the very reference, under these versions and on this card, and are
-given as copies to processes of the same reference alone; no candidate can write there.
+a user's process finds them the second time. Only what it picked among several configurations is picked again by each
+process: a wrong pick would be one for good, and where sittings pick anew, how sure a pick is shows in the interval. The
+caches were written by processes of the very reference, under these versions and on this card, and are given as copies
+to processes of the same reference alone; no candidate can write there.
 """
 
 from __future__ import annotations

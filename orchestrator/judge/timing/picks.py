@@ -9,17 +9,19 @@ objects (2.11 to 2.13); where one cannot be timed so, its own looks decide from 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 
-from orchestrator.judge.memory import copy_of
+from orchestrator.judge.memory import ALIGNMENT, copy_of
 from orchestrator.judge.timing.clock import Clock, capture
 from orchestrator.judge.timing.statistics import latency_us, median
 
-_PLACES, _REPLAYS = 8, 6
+_PLACES, _REPLAYS = 12, 6
+_MOST_PAD, _SEED = 2 << 20, 7
 _PLACES_BYTES = 512 << 20
 _REFUSED = float("inf")
 
@@ -50,7 +52,8 @@ def _timed(clock: Clock, tuner: Any, launcher: Any, args: tuple[Any, ...], kwarg
     given, named = tuner.clone_args(*args, **kwargs)
     nbytes = sum(one.untyped_storage().nbytes() for one in given if isinstance(one, torch.Tensor))
     more = min(_PLACES, _PLACES_BYTES // max(1, nbytes)) - 1
-    places = [given, *(_elsewhere(given) for _ in range(more))]
+    draw = random.Random(_SEED)  # the same places for each configuration
+    places = [given, *(_elsewhere(given, draw) for _ in range(more))]
 
     def launch(copies: list[Any]) -> None:
         launcher(*copies, **named, stream=torch.cuda.current_stream().cuda_stream)
@@ -59,5 +62,14 @@ def _timed(clock: Clock, tuner: Any, launcher: Any, args: tuple[Any, ...], kwarg
     return latency_us([median(clock.block(graph.replay, _REPLAYS)) for graph in graphs]) / 1e3
 
 
-def _elsewhere(given: list[Any]) -> list[Any]:
-    return [copy_of(one) if isinstance(one, torch.Tensor) else one for one in given]
+def _elsewhere(given: list[Any], draw: random.Random) -> list[Any]:
+    return [_shifted(one, draw) if isinstance(one, torch.Tensor) else one for one in given]
+
+
+def _shifted(tensor: torch.Tensor, draw: random.Random) -> torch.Tensor:
+    """A copy that begins somewhere within what the allocator gives, which begins alike each time."""
+    if not tensor.is_contiguous():
+        return copy_of(tensor)
+    pad = draw.randrange(_MOST_PAD // ALIGNMENT) * ALIGNMENT
+    room = torch.empty(pad + tensor.nbytes, dtype=torch.uint8, device=tensor.device)
+    return room[pad:].view(tensor.dtype).view(tensor.shape).copy_(tensor)

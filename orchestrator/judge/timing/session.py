@@ -27,6 +27,7 @@ from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import DeviceArena, torch_dtype
 from orchestrator.judge.timing import cases, launch_sweep, rounds, sittings
+from orchestrator.judge.timing.baselines import with_picks
 from orchestrator.judge.timing.kept_compiled import KeptCompiled
 from orchestrator.judge.timing.moves import tied
 from orchestrator.judge.timing.roofline import Roofline
@@ -242,7 +243,8 @@ class _Measurement:
                 self._prepare(name, inputs, case, tied=tied, places=places)
         else:
             if taker.contender.generated:
-                self.generated[_file_name(name, case)] = taker.contender.generated
+                file = _file_name(name, case)
+                self.generated[file] = with_picks(self.generated.get(file, ""), taker.contender.generated)
             if name == CANDIDATE:
                 self.compiled |= {to_json(one, indent=None): one for one in taker.contender.compiled}
 
