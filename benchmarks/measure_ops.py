@@ -33,6 +33,7 @@ from orchestrator.bench import Benched
 from orchestrator.config import Settings
 from orchestrator.errors import JudgeError
 from orchestrator.executors import Executor, pool
+from orchestrator.judge.timing.statistics import CONFIDENCE
 from orchestrator.ops import Op
 from orchestrator.records import Measurement, to_json
 from orchestrator.terminal import Terminal
@@ -41,7 +42,7 @@ from orchestrator.verifying import KernelFile
 ROOT = resources.shipped("configs") / "ops"
 AMISS = "not what is aimed for"
 _FIELDS = ("baseline", "speedup_low", "speedup_high", "slowest_shape", "slowest_speedup", "roofline_share", "noise")
-HEADS = ("op", "speedup over the fastest baseline (95 %)", "most often", "slowest", "at", "of the ceiling", "")
+HEADS = ("op", "speedup over the fastest baseline, interval", "most often", "slowest", "at", "of the ceiling", "")
 
 
 def kernel_of(op: Op, file: Path | None) -> KernelFile | None:
@@ -80,13 +81,13 @@ def row(name: str, result: Benched | str, settings: Settings) -> list[str]:
     if found is None or verdict is None:
         said = result.report if result.measured is None else result.measured
         return [name, f"{said.status}: {said.message}"[:80], *[""] * 5]
-    return figures_of(name, found, verdict.decision, settings)
+    return figures_of(name, found, verdict.decision, settings, CONFIDENCE)
 
 
-def figures_of(name: str, found: Measurement, decision: str, settings: Settings) -> list[str]:
-    """A measured op in the last table."""
+def figures_of(name: str, found: Measurement, decision: str, settings: Settings, confidence: int) -> list[str]:
+    """A measured op in the last table, with an interval of so many percent."""
     return [
-        *(name, f"{found.speedup_low:.3f} to {found.speedup_high:.3f}", found.baseline),
+        *(name, f"{found.speedup_low:.3f} to {found.speedup_high:.3f} ({confidence} %)", found.baseline),
         *(f"{found.slowest_speedup:.3f}", found.slowest_shape, f"{found.roofline_share:.0%}"),
         f"{decision}{'' if good(found, settings) else f', {AMISS}'}",
     ]
@@ -134,10 +135,12 @@ async def every(options: argparse.Namespace, settings: Settings) -> dict[str, Be
 def rows_of(file: Path, settings: Settings) -> dict[str, list[str]]:
     """The ops whose figures are in an earlier output, which may have been cut, as rows of the last table."""
     titles = {ops.load(name, ROOT).spec.title: name for name in ops.names(ROOT)}
-    rows, title = {}, ""
+    rows, title, confidence = {}, "", CONFIDENCE
     for line in file.read_text().splitlines():
         if heading := re.fullmatch(r"# (.*): \S+", line):
             title = heading[1]
+        elif interval := re.match(r"\| shape .*\((\d+) %\)", line):
+            confidence = int(interval[1])
         elif said := re.match(r"As a challenger it would end as (\w+):", line):
             decision = said[1]
         elif figures := re.fullmatch(r"measured in \d+ s; Measurement\((.*)\)", line):
@@ -145,7 +148,8 @@ def rows_of(file: Path, settings: Settings) -> dict[str, list[str]]:
             text = {name: value.strip("'") for name, value in given.items()}
             numbers = {name: float(value) for name, value in text.items() if value == given[name]}
             known = {name: numbers.get(name, text[name]) for name in given if name in _FIELDS}
-            rows[titles[title]] = figures_of(titles[title], Measurement(**known, rungs_left=0), decision, settings)
+            found = Measurement(**known, rungs_left=0)
+            rows[titles[title]] = figures_of(titles[title], found, decision, settings, confidence)
     return rows
 
 

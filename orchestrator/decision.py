@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from orchestrator import bottleneck, checklist, costs, launching, resources, weigh
 from orchestrator.decide import Thresholds
-from orchestrator.judge.timing.statistics import Interval
+from orchestrator.judge.timing.statistics import CONFIDENCE, Interval
 from orchestrator.measured import AS_WRITTEN, GpuState, Measured, Swept
 from orchestrator.ops import Op
 from orchestrator.records import Attempt, Judging, Run
@@ -38,6 +38,7 @@ def timings(measured: Measured) -> str:
     return _rendered(
         "timings.md.j2",
         measured=measured,
+        confidence=CONFIDENCE,
         rows=weigh.rows(measured),
         curve=weigh.curve(measured),
         where=bottleneck.where_time_goes(measured),

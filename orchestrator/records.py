@@ -432,7 +432,7 @@ class Measurement(Record):
     """How fast a passed kernel is against the best of its baselines, measured side by side in one session."""
 
     baseline: str
-    speedup_low: float  # 95 % interval of the geometric mean over shapes; above 1 the kernel is faster
+    speedup_low: float  # the interval's ends of the geometric mean over shapes; above 1 the kernel is faster
     speedup_high: float
     slowest_shape: str  # within the envelope: excluded shapes do not count
     slowest_speedup: float

@@ -50,7 +50,7 @@ class Row(Record):
     latency_us: float
     gbps: float
     ceiling_share: float
-    speedup_low: float  # over the fastest baseline, 95 %
+    speedup_low: float  # the interval's ends, over the fastest baseline
     speedup_high: float
     baseline: str
     launch_bound: bool

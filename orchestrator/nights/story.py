@@ -49,7 +49,7 @@ class Begun(Record):
 
 @dataclass(frozen=True)
 class Drift(Record):
-    """A speedup over one baseline, then and now: the ends of the 95 % intervals, over shapes that count in both."""
+    """A speedup over one baseline, then and now: the ends of the intervals, over shapes that count in both."""
 
     baseline: str
     then_low: float

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from orchestrator import decide, explain, reply, rounds, weigh
 from orchestrator.decide import Line
+from orchestrator.judge.timing.statistics import CONFIDENCE
 from orchestrator.measured import Measured
 from orchestrator.records import AuditFinding, Finding, Measurement, Run
 from orchestrator.report import changes, marks
@@ -93,7 +94,7 @@ def page(told: Told) -> RunPage:
 
 def timings(measured: Measured) -> Table:
     """Every shape that was timed, with what it is decided by."""
-    head = ("shape", "latency", "a plain call", "GB/s", "of the ceiling", "speedup (95 %)", "over", "counts")
+    head = ("shape", "latency", "a plain call", "GB/s", "of the ceiling", f"speedup ({CONFIDENCE} %)", "over", "counts")
     rows = [
         (
             row.name,

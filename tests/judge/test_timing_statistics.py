@@ -162,3 +162,11 @@ def test_who_reports_less_is_not(us: float, overhead: float, share: float) -> No
     """At 70 % of the truth or less, from 25 us on: 7.5 of them are missing, the slack is 5 and a tenth of 17.5."""
     missing = clocks.unreported_us(Clocks(us * share, us + overhead), list(ours(overhead)))
     assert missing == pytest.approx(us * (1 - share), rel=1e-6)
+
+
+def test_an_interval_holds_what_is_true_as_often_as_it_says() -> None:
+    """Two that take the same time, measured again and again: one in a hundred says otherwise, not one in twenty."""
+    draw, times = random.Random(3), 400
+    intervals = [speedup(measured(draw, 10, 0.02), measured(draw, 10, 0.02)) for _ in range(times)]
+    off = sum(not one.low <= 1 <= one.high for one in intervals)
+    assert off <= 2.5 * times * (1 - statistics.CONFIDENCE / 100)
