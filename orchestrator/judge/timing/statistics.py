@@ -93,8 +93,11 @@ def geomean_speedup(shapes: Sequence[Rounds]) -> Interval:
     Which baseline is the fastest is decided in each draw anew, so that choosing the luckiest of several is in the
     interval.
     """
-    middle = geomean([min(map(latency_us, shape.baselines)) / latency_us(shape.candidate) for shape in shapes])
-    return _interval(_resampled(shapes), middle)
+    return _interval(_resampled(shapes), geomean(list(map(_middle, shapes))))
+
+
+def _middle(shape: Rounds) -> float:
+    return min(map(latency_us, shape.baselines)) / latency_us(shape.candidate)
 
 
 def launch_bound(us: float, launch_us: float) -> bool:
@@ -118,24 +121,35 @@ def spread(values: Sequence[float]) -> float:
 
 
 def _resampled(shapes: Sequence[Rounds]) -> Numbers:
-    """Logarithms of the speedup, averaged over the shapes, one a draw."""
+    """Logarithms of the speedup, averaged over the shapes, one a draw.
+
+    A few sittings, drawn again, spread by too little, by the root of (n - 1) / n; and how far they are apart is itself
+    only known as well as so few tell: Student's t, with the degrees of freedom of all of them together.
+    """
     draw = np.random.default_rng(_SEED)
+    freedom = sum(2 * (shape.sittings - 1) for shape in shapes)  # the candidate's processes and the baseline's
+    doubt = np.sqrt(freedom / draw.chisquare(freedom, _DRAWS)) if freedom else np.ones(_DRAWS)
     total = np.zeros(_DRAWS)
     for shape in shapes:
-        chosen = _drawn(draw, len(shape.candidate), shape.sittings)
-        every = (shape.candidate, *shape.baselines)
-        mine, *theirs = (_middle_half(np.asarray(times, dtype=np.float64)[chosen]) for times in every)
-        total += np.log(np.min(theirs, axis=0)) - np.log(mine)
+        every = [np.asarray(times, dtype=np.float64) for times in (shape.candidate, *shape.baselines)]
+        mine, *theirs = map(_middle_half, _drawn(draw, every, shape.sittings))
+        logarithms = np.log(np.min(theirs, axis=0)) - np.log(mine)
+        if shape.sittings > 1:
+            middle, few = np.log(_middle(shape)), shape.sittings / (shape.sittings - 1)
+            logarithms = middle + (logarithms - middle) * np.sqrt(few) * doubt
+        total += logarithms
     return total / len(shapes)
 
 
-def _drawn(draw: np.random.Generator, rounds: int, sittings: int) -> NDArray[np.int64]:
-    """Numbers of rounds, a row a draw: sittings are drawn again, and of each of those its rounds."""
+def _drawn(draw: np.random.Generator, every: Sequence[Numbers], sittings: int) -> list[Numbers]:
+    """Each contender's times, a row a draw. Rounds are drawn for all alike, since what disturbs one disturbs all; of
+    several sittings, whole ones for each contender apart, since its processes are its own."""
+    rounds = every[0].size
     if sittings == 1:
-        return draw.integers(0, rounds, (_DRAWS, rounds))
-    each = rounds // sittings
-    which = draw.integers(0, sittings, (_DRAWS, sittings, 1))
-    return (which * each + draw.integers(0, each, (_DRAWS, sittings, each))).reshape(_DRAWS, -1)
+        chosen = draw.integers(0, rounds, (_DRAWS, rounds))
+        return [times[chosen] for times in every]
+    apart = [times.reshape(sittings, -1) for times in every]
+    return [times[draw.integers(0, sittings, (_DRAWS, sittings))].reshape(_DRAWS, -1) for times in apart]
 
 
 def _interval(logarithms: Numbers, middle: float) -> Interval:
