@@ -1,20 +1,23 @@
 """The same comparison, decided again and again: by our measurement, and by plain do_bench.
 
-    python benchmarks/stability.py [--times 20] [--keep FOLDER]
+    python benchmarks/stability.py [--times 20] [--keep FILE]
     python benchmarks/stability.py --of FILE...
 
 Compares the recorded rmsnorm kernel with torch.compile of the reference at the first four of the op's shapes, each time
 with new processes, and decides at each shape whether it is faster or slower by more than 2 %. Of ours all of the
 interval must be, as where a run is decided; do_bench gives a ratio alone. Prints the ratios' spread and how many
 decisions differ from the commonest, by both methods, and last PASS or FAIL: PASS when none of ours differs and every
-ratio of ours lies within 1.5 % of its median. `--keep` leaves each measurement's record, every round's time in it.
-With `--of` nothing is compared: what earlier outputs say is taken together. Needs a GPU.
+ratio of ours lies within 1.5 % of its median. `--keep` adds every round's times to
+a file. With `--of` nothing is compared: what earlier outputs say is taken together, or what is made today of the rounds
+that such files hold. How many intervals are without their shape's median says whether they are as wide as they should
+be: one in a hundred. Needs a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import re
 import subprocess
 import sys
@@ -27,11 +30,10 @@ from pathlib import Path
 
 from orchestrator import config, ops, reply, resources, weigh
 from orchestrator.executors.local import LocalExecutor
-from orchestrator.judge.timing.statistics import Interval, median
+from orchestrator.judge.timing.statistics import Interval, Rounds, apart, median, speedup
 from orchestrator.measured import AUTOTUNED, COMPILED, PICKED, REFERENCE, Measured
 from orchestrator.measuring import Rivals, job_of
 from orchestrator.ops import Op
-from orchestrator.records import to_json
 from orchestrator.tree import lay_out
 
 SHAPES = 4  # the first of the op's
@@ -79,10 +81,33 @@ def report(method: str, found: dict[str, list[Interval]]) -> tuple[int, float]:
         said = ", ".join(f"{count} {what}" for what, count in counted)
         ratios = [one.middle for one in intervals]
         apart = f"{min(ratios):.3f} to {max(ratios):.3f}, median {median(ratios):.3f}, within {spread(ratios):.2%}"
-        print(f"{method:9} {shape:>11}: {apart}; {said}")
+        without = sum(not one.low <= median(ratios) <= one.high for one in intervals)
+        beside = f"; {without} intervals without the median" if method == OURS else ""
+        print(f"{method:9} {shape:>11}: {apart}; {said}{beside}")
         differing += len(intervals) - counted[0][1]
         widest = max(widest, spread(ratios))
     return differing, widest
+
+
+def kept(found: Measured) -> str:
+    """Every round's times of one comparison, as JSON on a line."""
+    lines = {}
+    for shape in found.shapes:
+        (compiled,) = [one for one in shape.baselines if one.name == COMPILED]
+        each = {"candidate": shape.candidate.latencies_us, "baseline": compiled.latencies_us}
+        times = {name: [round(us, 3) for us in latencies] for name, latencies in each.items()}
+        lines[shape.name.split()[0]] = {"sittings": shape.sittings, **times}
+    return json.dumps(lines)
+
+
+def made_of(line: str) -> dict[str, Interval]:
+    """The ratio at each shape of such a line, as it is reckoned today."""
+    rounds = {
+        shape: Rounds(tuple(one["candidate"]), (tuple(one["baseline"]),), one["sittings"])
+        for shape, one in json.loads(line).items()
+    }
+    processes = apart(list(rounds.values()))
+    return {shape: speedup(times, processes) for shape, times in rounds.items()}
 
 
 async def by_us(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[str], None], keep: Path | None) -> None:
@@ -98,8 +123,8 @@ async def by_us(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[st
             )
             found = await executor.measure(job, lambda text: None)
             if keep is not None:
-                keep.mkdir(parents=True, exist_ok=True)
-                (keep / f"measured-{number}.json").write_text(to_json(found))
+                with keep.open("a") as file:
+                    file.write(kept(found) + "\n")
             for row in weigh.rows(found):
                 one = row.speedups[COMPILED]
                 shape, ratio = row.name.split()[0], f"{one.middle:.4f} ({one.low:.4f} to {one.high:.4f})"
@@ -130,7 +155,10 @@ def said(lines: Iterable[str]) -> dict[str, dict[str, list[Interval]]]:
     """The ratios by method and shape, of what either printed."""
     found: dict[str, dict[str, list[Interval]]] = {THEIRS: {}, OURS: {}}
     for line in lines:
-        if one := re.match(rf"({THEIRS}|{OURS}) (\d+x\d+) ([\d.]+)(?: \(([\d.]+) to ([\d.]+)\))?", line):
+        if line.startswith("{"):
+            for shape, interval in made_of(line).items():
+                found[OURS].setdefault(shape, []).append(interval)
+        elif one := re.match(rf"({THEIRS}|{OURS}) (\d+x\d+) ([\d.]+)(?: \(([\d.]+) to ([\d.]+)\))?", line):
             method, shape, middle, low, high = one.groups()
             interval = Interval(float(low or middle), float(middle), float(high or middle))
             found[method].setdefault(shape, []).append(interval)
@@ -167,7 +195,8 @@ def main() -> bool:
     parser.add_argument("--of", type=Path, nargs="+")
     options = parser.parse_args()
     earlier = [line for file in options.of or () for line in file.read_text().splitlines()]
-    for method, found in said(earlier or compared(options.times, options.keep)).items():
+    every = said(earlier or compared(options.times, options.keep))
+    for method, found in [(method, found) for method, found in every.items() if found]:
         differing, widest = report(method, found)
         decided = sum(map(len, found.values()))
         print(f"{method}: {differing} of {decided} decisions differ, ratios within {widest:.2%} of their median")

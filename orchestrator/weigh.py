@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from orchestrator.judge.timing import statistics
-from orchestrator.judge.timing.statistics import Interval, Rounds, latency_us
+from orchestrator.judge.timing.statistics import Apart, Interval, Rounds, latency_us
 from orchestrator.measured import BEST, Measured, ShapeTimings, Timing
 from orchestrator.records import Measurement
 
@@ -46,12 +46,12 @@ class Row:
 
 def rows(measured: Measured) -> tuple[Row, ...]:
     """Every shape that was timed to decide by."""
-    return tuple(_row(shape, measured.launch_us) for shape in measured.shapes if not shape.curve)
+    return tuple(_rows(measured, [shape for shape in measured.shapes if not shape.curve]))
 
 
 def curve(measured: Measured) -> tuple[Row, ...]:
     """Every shape that was timed to be shown."""
-    return tuple(_row(shape, measured.launch_us) for shape in measured.shapes if shape.curve)
+    return tuple(_rows(measured, [shape for shape in measured.shapes if shape.curve]))
 
 
 def fault(measured: Measured) -> str:
@@ -74,11 +74,11 @@ def weigh(measured: Measured, *, rungs_left: int, outside: Collection[str] = ())
     """What is decided by; shapes named in `outside` are not. ValueError where `fault` names a fault."""
     if reason := fault(measured):
         raise ValueError(reason)
-    left_out = [_row(shape, measured.launch_us) for shape in counting(measured) if shape.name in outside]
+    left_out = _rows(measured, [shape for shape in counting(measured) if shape.name in outside])
     deciding = [shape for shape in counting(measured) if shape.name not in outside]
-    every = [_row(shape, measured.launch_us) for shape in deciding]
+    every = _rows(measured, deciding)
     slowest = min(every, key=lambda row: row.speedup.middle)
-    total = statistics.geomean_speedup([_rounds(shape, _deciding(shape)) for shape in deciding])
+    total = statistics.geomean_speedup([_rounds(shape, _deciding(shape)) for shape in deciding], _apart(measured))
     return Measurement(
         baseline=_named(every),
         speedup_low=total.low,
@@ -98,7 +98,7 @@ def within(measured: Measured, least: float, most: float, *, rungs_left: int) ->
 
     None where that is no shape, or more than `most` of those that count: the rest would be another claim.
     """
-    every = [_row(shape, measured.launch_us) for shape in counting(measured)]
+    every = _rows(measured, counting(measured))
     slower = [row.name for row in every if row.speedup.middle < least]
     if not 0 < len(slower) <= most * len(every):
         return None
@@ -119,7 +119,7 @@ def over_baseline(measured: Measured, name: str, among: Collection[str] | None =
         for one in shape.baselines
         if one.name == name and (among is None or shape.name in among)
     ]
-    return statistics.geomean_speedup(pairs) if pairs else None
+    return statistics.geomean_speedup(pairs, _apart(measured)) if pairs else None
 
 
 def baselines(measured: Measured) -> tuple[str, ...]:
@@ -169,7 +169,17 @@ def _launch_bound(shape: ShapeTimings, launch_us: float) -> bool:
     return statistics.launch_bound(latency_us(shape.candidate.latencies_us), launch_us)
 
 
-def _row(shape: ShapeTimings, launch_us: float) -> Row:
+def _apart(measured: Measured) -> Apart:
+    """How far processes are apart, by all that was timed."""
+    return statistics.apart([_rounds(shape, _deciding(shape)) for shape in measured.shapes])
+
+
+def _rows(measured: Measured, shapes: Sequence[ShapeTimings]) -> list[Row]:
+    processes = _apart(measured)
+    return [_row(shape, measured.launch_us, processes) for shape in shapes]
+
+
+def _row(shape: ShapeTimings, launch_us: float, processes: Apart) -> Row:
     us, deciding = latency_us(shape.candidate.latencies_us), _deciding(shape)
     return Row(
         name=shape.name,
@@ -178,7 +188,7 @@ def _row(shape: ShapeTimings, launch_us: float) -> Row:
         gbps=shape.bytes / us / 1e3,
         tflops=shape.flops / us / 1e6,
         ceiling_share=shape.ideal_us / us,
-        speedups={one.name: statistics.speedup(_rounds(shape, [one])) for one in deciding},
+        speedups={one.name: statistics.speedup(_rounds(shape, [one]), processes) for one in deciding},
         best=statistics.fastest({one.name: one.latencies_us for one in deciding}),
         launch_bound=_launch_bound(shape, launch_us),
         graph=shape.candidate.graph,

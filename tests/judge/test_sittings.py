@@ -62,11 +62,23 @@ def test_rounds_that_are_no_sittings_are_refused() -> None:
 
 
 def test_sittings_that_differ_widen_the_interval() -> None:
-    """One process of the candidate's takes 10, another 11, and that is all there is to know."""
+    """One process of the candidate's takes 10, another 11: a third may take more or less than either."""
     both = sittings.joined(shape(10.0), shape(11.0))
     found = weigh.rows(_measured(both))[0].speedups[COMPILED]
-    assert found.low == pytest.approx(12 / 11) and found.high == pytest.approx(12 / 10)
+    assert found.low < 12 / 11 and found.high > 12 / 10
 
 
-def _measured(one: ShapeTimings) -> Measured:
-    return Measured(Status.PASSED, "", "nonce", shapes=(one,), expected_shapes=1, launch_us=LAUNCH_US)
+def test_how_far_processes_are_apart_all_short_shapes_tell() -> None:
+    """Two that happen to take the same time at one shape say little, where they do not at another."""
+    same, other = (sittings.joined(shape(10.0), shape(again)) for again in (10.0, 11.0))
+    alone = weigh.rows(_measured(same))[0].speedup
+    assert (alone.low, alone.high) == pytest.approx((1.2, 1.2))
+    beside = weigh.rows(_measured(same, replace(other, dims={"M": 3, "N": 8})))
+    of_two = beside[0].speedup
+    assert of_two.low < 1.15 and of_two.high > 1.25
+    of_four = weigh.rows(_measured(same, *(replace(other, dims={"M": m, "N": 8}) for m in (3, 4, 5))))[0].speedup
+    assert of_two.low < of_four.low < 1.2 < of_four.high < of_two.high, "the more of them, the better it is known"
+
+
+def _measured(*shapes: ShapeTimings) -> Measured:
+    return Measured(Status.PASSED, "", "nonce", shapes=shapes, expected_shapes=len(shapes), launch_us=LAUNCH_US)

@@ -10,6 +10,7 @@ latency of the fastest baseline over the candidate's: above 1 the candidate is f
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -81,23 +82,42 @@ class Rounds:
     sittings: int = 1
 
 
+@dataclass(frozen=True)
+class Apart:
+    """How far one process's latency lies from the next one's: the standard deviation of its logarithm, and the degrees
+    of freedom that it is known by; 0 where nothing sat more than once."""
+
+    deviation: float = 0.0
+    freedom: int = 0
+
+
+def apart(shapes: Sequence[Rounds]) -> Apart:
+    """What the sittings of the candidate and of the fastest baseline at each of these shapes say together."""
+    squares, freedom = 0.0, 0
+    for shape in shapes:
+        if shape.sittings == 1:
+            continue
+        for times in (shape.candidate, min(shape.baselines, key=latency_us)):
+            of_each = np.log(_middle_half(np.asarray(times, dtype=np.float64).reshape(shape.sittings, -1)))
+            squares += float(((of_each - of_each.mean()) ** 2).sum())
+            freedom += shape.sittings - 1
+    return Apart(math.sqrt(squares / freedom), freedom) if freedom else Apart()
+
+
 @functools.lru_cache(maxsize=512)  # a decision, its text and its tables ask for the same ones
-def speedup(rounds: Rounds) -> Interval:
+def speedup(rounds: Rounds, processes: Apart | None = None) -> Interval:
     """How many times as fast as the fastest of the baselines, at one shape."""
-    return geomean_speedup([rounds])
+    return geomean_speedup([rounds], processes)
 
 
-def geomean_speedup(shapes: Sequence[Rounds]) -> Interval:
+def geomean_speedup(shapes: Sequence[Rounds], processes: Apart | None = None) -> Interval:
     """The geometric mean over shapes of the speedup over the fastest baseline of each.
 
     Which baseline is the fastest is decided in each draw anew, so that choosing the luckiest of several is in the
-    interval.
+    interval. `processes`: as further shapes of the measurement say; by default as these do.
     """
-    return _interval(_resampled(shapes), geomean(list(map(_middle, shapes))))
-
-
-def _middle(shape: Rounds) -> float:
-    return min(map(latency_us, shape.baselines)) / latency_us(shape.candidate)
+    middle = geomean([min(map(latency_us, shape.baselines)) / latency_us(shape.candidate) for shape in shapes])
+    return _interval(_resampled(shapes, processes or apart(shapes)), middle)
 
 
 def launch_bound(us: float, launch_us: float) -> bool:
@@ -120,36 +140,27 @@ def spread(values: Sequence[float]) -> float:
     return float((high - low) / middle)
 
 
-def _resampled(shapes: Sequence[Rounds]) -> Numbers:
+def _resampled(shapes: Sequence[Rounds], processes: Apart) -> Numbers:
     """Logarithms of the speedup, averaged over the shapes, one a draw.
 
-    A few sittings, drawn again, spread by too little, by the root of (n - 1) / n; and how far they are apart is itself
-    only known as well as so few tell: Student's t, with the degrees of freedom of all of them together.
+    Of a shape that sat once its rounds are drawn again, for all alike, since what disturbs one disturbs all. Of one
+    that sat several times each contender's latency is drawn from Student's t, as far apart as processes are: the few
+    sittings themselves, drawn again, would spread by too little, and as much or little as they happen to.
     """
     draw = np.random.default_rng(_SEED)
-    freedom = sum(2 * (shape.sittings - 1) for shape in shapes)  # the candidate's processes and the baseline's
-    doubt = np.sqrt(freedom / draw.chisquare(freedom, _DRAWS)) if freedom else np.ones(_DRAWS)
+    freedom = max(1, processes.freedom)
+    deviation = processes.deviation * np.sqrt(freedom / draw.chisquare(freedom, _DRAWS))
     total = np.zeros(_DRAWS)
     for shape in shapes:
         every = [np.asarray(times, dtype=np.float64) for times in (shape.candidate, *shape.baselines)]
-        mine, *theirs = map(_middle_half, _drawn(draw, every, shape.sittings))
-        logarithms = np.log(np.min(theirs, axis=0)) - np.log(mine)
-        if shape.sittings > 1:
-            middle, few = np.log(_middle(shape)), shape.sittings / (shape.sittings - 1)
-            logarithms = middle + (logarithms - middle) * np.sqrt(few) * doubt
-        total += logarithms
+        if shape.sittings == 1:
+            chosen = draw.integers(0, every[0].size, (_DRAWS, every[0].size))
+            mine, *theirs = (np.log(_middle_half(times[chosen])) for times in every)
+        else:
+            each = deviation / math.sqrt(shape.sittings)
+            mine, *theirs = (np.log(_middle_half(times)) + each * draw.standard_normal(_DRAWS) for times in every)
+        total += np.min(theirs, axis=0) - mine
     return total / len(shapes)
-
-
-def _drawn(draw: np.random.Generator, every: Sequence[Numbers], sittings: int) -> list[Numbers]:
-    """Each contender's times, a row a draw. Rounds are drawn for all alike, since what disturbs one disturbs all; of
-    several sittings, whole ones for each contender apart, since its processes are its own."""
-    rounds = every[0].size
-    if sittings == 1:
-        chosen = draw.integers(0, rounds, (_DRAWS, rounds))
-        return [times[chosen] for times in every]
-    apart = [times.reshape(sittings, -1) for times in every]
-    return [times[draw.integers(0, sittings, (_DRAWS, sittings))].reshape(_DRAWS, -1) for times in apart]
 
 
 def _interval(logarithms: Numbers, middle: float) -> Interval:
