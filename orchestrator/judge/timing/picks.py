@@ -2,8 +2,8 @@
 
 Inductor tries a few block sizes and takes the fastest by a short look of its own, launches included. On an H200 it took
 one or the other of two that are 2 to 6 % apart, by chance, so that a reference compiled again was another baseline.
-Here each is timed as a contender is, in captured replays with a cold cache, small data at several places in memory: the
-strongest that its configurations allow, and the same tomorrow. What it refuses, it refuses. These are Inductor's own
+Here each is timed as a contender is, in captured replays with a cold cache, small data at several places in memory: as
+strong a baseline as its configurations allow. What it refuses, it refuses. These are Inductor's own
 objects (2.11 to 2.13); where one cannot be timed so, its own looks decide from there on, as they do for a user.
 """
 
