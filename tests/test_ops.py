@@ -16,6 +16,7 @@ from orchestrator import ops, resources
 from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError
 from orchestrator.ops import Op
+from orchestrator.tree import lay_out
 from tests.conftest import zoo_kernel
 
 SHIPPED = resources.shipped("configs") / "ops"
@@ -165,6 +166,23 @@ def test_bench_needs_a_gpu_and_says_so(export: Path) -> None:
     (export / "rmsnorm_triton.py").write_bytes(zoo_kernel("good"))
     result = run(export, "bench.py")
     assert result.returncode == 2 and "needs a GPU" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["softmax", "causal_attention", "swiglu"])
+def test_bench_knows_what_torch_itself_has(tmp_path: Path, name: str) -> None:
+    """Calls of another library stay out: the file stands alone."""
+    op = ops.load(name, SHIPPED)
+    lay_out({**op.workspace_files(), f"{name}_triton.py": f"def {name}_triton(): ...\n".encode()}, tmp_path)
+    small = ", ".join(f"{dim!r}: 2" for dim in op.spec.dims)
+    asked = (
+        "import bench, ref, test_correctness as t\n"
+        f"case = t.Case({{{small}}}, 'float16')\n"
+        "given = t.make_inputs(case, 'cpu', seed=0) | t.PARAMETERS\n"
+        f"print([name for name, call in bench.OWN.items() if call(**given).shape == ref.{name}_ref(**given).shape])"
+    )
+    own = [name for name, one in op.spec.bench.baselines.items() if not one.module]
+    result = run(tmp_path, "-c", asked)
+    assert result.stdout.strip() == repr(own), result.stderr
 
 
 def test_an_op_may_set_thresholds_otherwise(folder: Path) -> None:
