@@ -29,12 +29,12 @@ def test_the_main_command(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[0].startswith("agent recorded: replays recorded replies") and "calls no model" in lines[0]
-    assert any(line.strip().startswith("PASSED: 88 of 88 cases") for line in lines)
+    assert any(line.strip().startswith("PASSED: 92 of 92 cases") for line in lines)
     assert any(line.startswith("UNMEASURED: ") for line in lines)
     assert "\x1b" not in result.stdout, "no terminal, no control codes"
     (decision,) = (tmp_path / "workspaces" / "runs").glob("*/DECISION.md")
     assert decision.read_text().startswith("# UNMEASURED: RMSNorm")
-    assert lines[1].startswith("rmsnorm: 30 of 30 decoys rejected in "), "the op's own checker is checked first"
+    assert lines[1].startswith("rmsnorm: 32 of 32 decoys rejected in "), "the op's own checker is checked first"
 
 
 def test_json_is_the_record_and_nothing_else(tmp_path: Path) -> None:

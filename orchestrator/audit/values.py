@@ -33,6 +33,7 @@ class Value:
     pad: Pad = Pad.NONE
     pad_axes: frozenset[int] = frozenset()
     spoiled: ast.AST | None = None  # where the padded lanes ceased to hold what they were loaded with
+    branched: bool = False  # of two branches that met one had set its padding, the other not
     undefined: frozenset[ast.AST] = NOTHING  # masked loads without `other` whose padded lanes are still in it
     dtype: str = ""  # "float32", "float16", "int64", "int", "input" (as loaded); "" where it is not known
     constant: float | None = None
@@ -81,6 +82,7 @@ def joined(left: Value, right: Value) -> Value:
         pad=padded.pad,
         pad_axes=padded.pad_axes,
         spoiled=padded.spoiled,
+        branched=merged.branched or {left.pad, right.pad} == {Pad.ZERO, Pad.LOW},
         constant=left.constant if left.constant == right.constant else None,
         dtype=left.dtype if left.dtype == right.dtype else "",
         base=left.base or right.base,
@@ -119,6 +121,7 @@ def _mixed(left: Value, right: Value) -> Value:
         rank=rank,
         axes=left.axes | right.axes,
         pad_axes=left.pad_axes | right.pad_axes,
+        branched=left.branched or right.branched,
         undefined=left.undefined | right.undefined,
         runtime=left.runtime or right.runtime,
         indexed=left.indexed or right.indexed,

@@ -99,6 +99,12 @@ def _takes_tensor(check: Check, node: ast.Call, deep: bool = True) -> bool:
     return any(check.inference.heap.holds(value, TENSOR) if deep else value.tensor for value in values)
 
 
+def _of_its_own(check: Check, node: ast.Call) -> bool:
+    """`super(Model, self)` of a class of the file."""
+    names_of = [arg.id for arg in node.args if isinstance(arg, ast.Name)]
+    return len(names_of) == len(node.args) == 2 and names_of[0] in check.inference.classes and names_of[1] == "self"
+
+
 def _call_builtin(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
     label = str(ref.key)
     if label in ("getattr", "hasattr"):
@@ -107,8 +113,8 @@ def _call_builtin(check: Check, node: ast.Call, ref: Ref, place: Place) -> Itera
         return
     elif label == "type" and len(node.args) != 1:
         yield check.forbidden(node, "type() makes a class", "write plain functions")
-    elif label == "super" and node.args:
-        yield check.forbidden(node, "super() with arguments", "write super().__init__()")
+    elif label == "super" and node.args and not _of_its_own(check, node):
+        yield check.forbidden(node, "super() with other arguments than the class and self", "write super().__init__()")
     elif label in names.TENSOR_SAFE_BUILTINS or not _takes_tensor(check, node, deep=label not in names.ITEM_BUILTINS):
         return
     elif label in names.ITEM_BUILTINS:

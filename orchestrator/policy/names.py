@@ -142,7 +142,7 @@ TORCH_FORBIDDEN = tuple(
 
 TRITON = words(
     """triton.cdiv triton.next_power_of_2 triton.Config triton.autotune triton.heuristics triton.jit triton.constexpr
-    triton.set_allocator
+    triton.constexpr_function triton.set_allocator
     triton.runtime.driver.active.get_current_target triton.runtime.driver.active.get_current_device
     triton.runtime.driver.active.get_active_torch_device triton.runtime.driver.active.get_current_stream
     triton.runtime.driver.active.utils.get_device_properties triton.tools.tensor_descriptor.TensorDescriptor
@@ -172,8 +172,8 @@ CONFIG_FORBIDDEN = words("pre_hook post_hook extern_libs do_bench")
 # --- what may decorate
 
 DECORATORS = TORCH_DECORATORS | words(
-    """triton.jit triton.autotune triton.heuristics staticmethod classmethod property functools.wraps
-    functools.lru_cache functools.cache torch.no_grad torch.inference_mode dataclasses.dataclass
+    """triton.jit triton.constexpr_function triton.autotune triton.heuristics staticmethod classmethod property
+    functools.wraps functools.lru_cache functools.cache torch.no_grad torch.inference_mode dataclasses.dataclass
     contextlib.contextmanager enum.unique"""
 )
 CACHING = frozenset({"functools.lru_cache", "functools.cache"})

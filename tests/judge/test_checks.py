@@ -6,12 +6,17 @@ The policy is not asked, and for each cheat all other checks are switched off: w
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import torch
 
 from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
+from orchestrator.judge.candidate import CandidateFailed
+from orchestrator.judge.checks import Call
+from orchestrator.judge.checks.launches import launches
 from orchestrator.ops import Op
 from orchestrator.records import Limits, Status
 from orchestrator.redteam.entries import CORPUS
@@ -52,6 +57,21 @@ async def test_without_any_check_the_cheat_passes(
     report = await judge.judge(make_job(cheat.read_bytes(), op=small_rmsnorm, skip=tuple(sorted(CHECKS))))
     assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
     assert report.notes == (f"checks switched off: {', '.join(sorted(CHECKS))}",)
+
+
+@pytest.mark.parametrize(
+    ("input_", "result", "launched"),
+    [
+        (torch.ones(3, 0), torch.zeros(3, 4), True),  # a product over nothing, allocated as it is to be
+        (torch.ones(3, 0), torch.ones(3, 4), False),
+        (torch.ones(3, 2), torch.zeros(3, 4), False),
+        (torch.ones(0, 2), torch.zeros(0, 4), True),
+    ],
+)
+async def test_zeros_of_nothing_need_no_launch(input_: torch.Tensor, result: torch.Tensor, launched: bool) -> None:
+    call = Call({"x": input_}, True, {}, 0, (result,), {"launches": []}, {})
+    with nullcontext() if launched else pytest.raises(CandidateFailed, match="no kernel of this file was launched"):
+        launches(call)
 
 
 async def test_every_check_has_its_cheat() -> None:

@@ -61,7 +61,7 @@ async def test_a_pass_has_every_case_and_the_holdouts(judge: LocalExecutor, make
     assert report.nonce == job.nonce
     drawn = [case for case in report.cases if case.holdout]
     listed = 72 + 1 if DEVICE == "gpu" else 45  # and one whose offsets pass 2^31
-    assert report.expected_cases == len(report.cases) == listed + 30 + len(drawn)
+    assert report.expected_cases == len(report.cases) == listed + 34 + len(drawn)
     assert len(drawn) == (11 + 8 if DEVICE == "gpu" else 10 + 3), "from the ranges, and at sizes that the file names"
     assert {case.dims["N"] for case in drawn} >= {131072}, "the loop over N is always asked for"
     assert any(case.parameters["eps"] != 1e-6 for case in drawn), "another eps is asked for"

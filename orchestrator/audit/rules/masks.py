@@ -103,7 +103,9 @@ def padded_sum(context: Context) -> Iterator[Hit]:
             if reduction.axis is not None and reduction.axis not in _pads(operand):
                 continue
             message = f"lanes outside the mask are not zero here: they changed in line {_line(operand.spoiled)}"
-            if single := sorted(name for name in operand.extents if _is_one(context, flow, name)):
+            if operand.branched:
+                yield Hit(reduction.node, f"{message}, unless a branch has set them before", Severity.MEDIUM)
+            elif single := sorted(name for name in operand.extents if _is_one(context, flow, name)):
                 yield Hit(reduction.node, f"{message}; along {single[0]} only where it is more than 1", Severity.MEDIUM)
             else:
                 yield Hit(reduction.node, message)

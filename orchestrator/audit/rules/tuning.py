@@ -221,7 +221,7 @@ def _opaque(context: Context, flow: Flow) -> bool:
     if any(name not in known for name in flow.kernel.decorators) or flow.kernel.owner is not None:
         return True
     heuristics = "triton.heuristics" in flow.kernel.decorators and not context.computed.get(flow.name)
-    return heuristics or (tuning is not None and not tuning.names and tuning.configurations is None)
+    return heuristics or (tuning is not None and not tuning.names and not tuning.configurations)
 
 
 @rule(

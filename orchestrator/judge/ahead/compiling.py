@@ -5,6 +5,7 @@ Imported only where triton does not interpret: there the language's own function
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import importlib.util
 import io
@@ -105,7 +106,7 @@ def _compile(functions: Functions, function: Any, specialization: Specialization
         triton.knobs.nvidia.dump_ptxas_log = True
     source = ASTSource(
         function,
-        {name: _tuples(kind) for name, kind in specialization.types.items()},
+        {name: _decode(kind, functions) for name, kind in specialization.types.items()},
         {tuple(path): _decode(value, functions) for path, value in specialization.constants},
         {tuple(path): backend.parse_attr(letters) for path, letters in specialization.attributes},
     )
@@ -122,15 +123,12 @@ def _gpu(target: str) -> Any:
     return GPUTarget("hip", target, 64)
 
 
-def _tuples(kind: Any) -> Any:
-    return tuple(_tuples(each) for each in kind) if isinstance(kind, list) else kind
-
-
 def _decode(value: Any, functions: Functions) -> Any:
     if not isinstance(value, dict):
         return value
     if "tuple" in value:
-        return tuple(_decode(item, functions) for item in value["tuple"])
+        parts = [_decode(item, functions) for item in value["tuple"]]
+        return collections.namedtuple("Fields", value["fields"])(*parts) if "fields" in value else tuple(parts)  # noqa: PYI024
     if "dtype" in value:
         return tl.dtype(value["dtype"])
     return functions[value["function"], value["line"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ class Specialization:
 
     kernel: str  # the function's qualified name
     line: int  # of its first decorator: what tells two functions of one name apart
-    types: dict[str, Any] = field(default_factory=dict)  # parameter -> "i32", "fp32", "*fp16", "constexpr", or a list
+    types: dict[str, Any] = field(default_factory=dict)  # parameter -> "i32", "fp32", "*fp16", "constexpr", or a `form`
     constants: list[Any] = field(default_factory=list)  # [path to the argument, its value encoded]
     attributes: list[Any] = field(default_factory=list)  # [path, Triton's letters: "D" divisible by 16]
     options: dict[str, Any] = field(default_factory=dict)  # num_warps and its kin, encoded
@@ -39,7 +40,8 @@ class Specialization:
         """The constants that are numbers or text, by the names of their arguments."""
         names = list(self.types)
         whole = ((path, value) for path, value in self.constants if len(path) == 1)
-        return {names[path[0]]: value for path, value in whole if isinstance(value, bool | int | float | str)}
+        plain = {names[path[0]]: value for path, value in whole if isinstance(value, bool | int | float | str)}
+        return {name: str(value) if _endless(value) else value for name, value in plain.items()}
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,27 @@ _SPECIALIZATION = TypeAdapter(Specialization)
 _RESULT = TypeAdapter(CompileResult)
 
 
+def _endless(value: Parameter) -> bool:
+    """An infinity or NaN, which a record's JSON has no number for."""
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def form(kind: Any) -> Any:
+    """An argument's type as JSON: text, or what its parts have, with their names where it is a named tuple."""
+    return _parts(kind, [form(part) for part in kind]) if isinstance(kind, tuple) else kind
+
+
+def _parts(whole: Any, parts: list[Any]) -> dict[str, Any]:
+    names = getattr(whole, "_fields", None)
+    return {"tuple": parts, "fields": names} if names else {"tuple": parts}
+
+
 def encode(value: Any) -> Any:
     """A constant as JSON. Raises Unrecordable."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple | list):
-        return {"tuple": [encode(item) for item in value]}
+        return _parts(value, [encode(item) for item in value])
     kind = type(value).__name__
     if kind == "constexpr":
         return encode(value.value)

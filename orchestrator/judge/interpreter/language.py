@@ -47,6 +47,12 @@ def say_what_is_missing() -> None:
     tl.dot_scaled = tl.core.dot_scaled = dot_scaled
 
 
+def conditions() -> None:
+    """Fault (3.6, 3.7): the condition of `while tl.condition(...)` is an object, which is always true."""
+    if hasattr(tl, "condition"):
+        tl.condition.__bool__ = lambda self: bool(self.condition)
+
+
 def descriptor_strides() -> None:
     """Fault (3.5): a tensor descriptor's strides must be multiples of 16 elements instead of 16 bytes."""
     if not triton.__version__.startswith("3.5"):

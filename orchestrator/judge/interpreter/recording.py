@@ -14,7 +14,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 from triton.runtime import jit
 
-from orchestrator.judge.ahead.records import Specialization, Unrecordable, encode
+from orchestrator.judge.ahead.records import Specialization, Unrecordable, encode, form
 
 _MOST = 200  # kinds of launches that are kept; a kernel with more has told enough
 _seen: dict[str, Specialization] = {}
@@ -52,7 +52,7 @@ def _specialization(
     return Specialization(
         kernel=owner.fn.__qualname__,
         line=_line(owner),
-        types=dict(zip(owner.arg_names, types, strict=True)),
+        types=dict(zip(owner.arg_names, map(form, types), strict=True)),
         constants=[[list(path), encode(jit.get_iterable_path(values, path))] for path in constants],
         attributes=[
             [list(path), jit.get_iterable_path(attributes, path)]

@@ -1,5 +1,7 @@
 """Honest kernels: each `run_*` ends well in the interpreter and what it launches compiles for every target."""
 
+from typing import NamedTuple
+
 import torch
 import triton
 import triton.language as tl
@@ -101,3 +103,24 @@ def matmul(A, B, C, K, S: tl.constexpr):
 def run_matmul():
     a, b = torch.randn(32, 64).half(), torch.randn(64, 32).half()
     matmul[(1,)](a, b, torch.empty(32, 32).half(), 64, S=32)
+
+
+class Strides(NamedTuple):
+    row: int
+    column: int
+
+
+@triton.constexpr_function
+def bits(n):
+    return n.bit_length() - 1
+
+
+@triton.jit
+def told(X, Y, strides, BLOCK: tl.constexpr, LOWEST: tl.constexpr, FORM: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    x = tl.load(X + strides.row + c * strides.column, mask=c < FORM.row, other=LOWEST)
+    tl.store(Y + c, x * (1 << bits(BLOCK)))
+
+
+def run_told():
+    told[(1,)](torch.randn(64), torch.empty(64), Strides(0, 1), BLOCK=64, LOWEST=float("-inf"), FORM=Strides(60, 1))

@@ -215,3 +215,8 @@ def case_an_address_and_a_type():
     x, y, z = torch.zeros(8), torch.zeros(8), torch.zeros(8)
     twice[(1,)](Buffer(x), Buffer(y), z, BLOCK=8)
     assert y.tolist() == z.tolist() == [1.0] * 8
+
+
+def case_the_condition_of_a_loop_sometimes():
+    """`while tl.condition(...)`, where the language has it, ends."""
+    assert not hasattr(tl, "condition") or not tl.condition(0)
