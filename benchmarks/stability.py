@@ -114,6 +114,8 @@ async def by_us(op: Op, kernel: bytes, root: Path, times: int, say: Callable[[st
     """The speedup over torch.compile at each shape, that often; the records into `keep`, if it is given."""
     executor = LocalExecutor("gpu", root / "judge.log")
     try:
+        judging = await executor.start()
+        say(f"{judging.device}; {', '.join(f'{name} {version}' for name, version in judging.versions.items())}")
         for number in range(times):
             begun, folder = time.perf_counter(), root / f"measure-{number}"
             lay_out({**op.workspace_files(), op.spec.kernel_name: kernel}, folder)

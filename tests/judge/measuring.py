@@ -30,7 +30,7 @@ from orchestrator import config, gpu, measuring, ops, resources
 from orchestrator.judge import interpreter, testfile
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import HostArena
-from orchestrator.judge.timing import session, sittings, worker
+from orchestrator.judge.timing import session, worker
 from orchestrator.judge.timing.moves import moved
 from orchestrator.judge.timing.seats import Seats
 from orchestrator.measured import AUTOTUNED, COMPILED, GpuState
@@ -108,7 +108,6 @@ def stand_ins() -> None:
     put(session, "_INPUTS_BYTES", 8 << 20)
     put(gpu, "state", lambda name, uuid, pids: GpuState(name, "none", sm_mhz=len(pids)))
     put(session._Measurement, "_ours", lambda self, series: [])
-    put(sittings, "_SHORT_US", 1e12)
     put(testfile, "loaded", loaded)
 
 

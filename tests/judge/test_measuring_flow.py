@@ -18,7 +18,7 @@ def flow(run_script: Run) -> Any:
     return run_script("root", "measuring.py", str(HONEST), "3", needs="triton, torch")
 
 
-def test_every_shape_is_timed_and_those_of_short_kernels_in_every_sitting(flow: Any) -> None:
+def test_every_shape_is_timed_and_those_that_count_in_every_sitting(flow: Any) -> None:
     assert flow["status"] == "PASSED", flow["message"]
     assert [(one["name"], one["curve"], one["sittings"]) for one in flow["shapes"]] == [
         ("4x32 float32", False, 3),

@@ -29,8 +29,8 @@ def shape(candidate_us: float = 10.0, **baselines: float) -> ShapeTimings:
     )
 
 
-@pytest.mark.parametrize(("us", "wanted"), [(4.1, False), (8.0, False), (8.1, True), (19.9, True), (20.1, False)])
-def test_short_kernels_that_are_more_than_a_launch_sit_again(us: float, wanted: bool) -> None:
+@pytest.mark.parametrize(("us", "wanted"), [(4.1, False), (8.0, False), (8.1, True), (500.0, True)])
+def test_kernels_that_are_more_than_a_launch_sit_again(us: float, wanted: bool) -> None:
     assert sittings.again(shape(us), LAUNCH_US) is wanted
 
 
@@ -78,6 +78,15 @@ def test_how_far_processes_are_apart_all_short_shapes_tell() -> None:
     assert of_two.low < 1.15 and of_two.high > 1.25
     of_four = weigh.rows(_measured(same, *(replace(other, dims={"M": m, "N": 8}) for m in (3, 4, 5))))[0].speedup
     assert of_two.low < of_four.low < 1.2 < of_four.high < of_two.high, "the more of them, the better it is known"
+
+
+def test_long_kernels_are_no_word_on_short_ones() -> None:
+    """Processes lie as far apart as those of kernels alike do."""
+    same, other = (sittings.joined(shape(10.0), shape(again)) for again in (10.0, 11.0))
+    long = sittings.joined(*(shape(us, **{COMPILED: 120.0}) for us in (100.0, 100.0)))
+    short, of_long = weigh.rows(_measured(same, replace(other, dims={"M": 3, "N": 8}), long))[::2]
+    assert (of_long.speedup.low, of_long.speedup.high) == pytest.approx((1.2, 1.2))
+    assert short.speedup.low < 1.15, "and the other way round"
 
 
 def _measured(*shapes: ShapeTimings) -> Measured:

@@ -3,7 +3,7 @@
 session      one measurement: every shape, what is checked, what convicts, the record
 seats        who takes part: their processes and buffers
 rounds       at one shape: blocks in turn, and by which clock
-sittings     short kernels again, by new processes, as one with what was timed before
+sittings     what counts again, by new processes, as one with what was timed before
 contender    the judge's end of one process that is timed
 worker       the process's end: capture, replays, events; nothing it says acquits
 clock        replays with fresh inputs and a cold cache, timed by events; used on both ends

@@ -136,13 +136,13 @@ class _Measurement:
         return self._completed(result, before, self.after)
 
     def _every_sitting(self, test: ModuleType) -> int:
-        """The first at all shapes, later ones at those of short kernels; returns how many shapes there are."""
+        """The first at all shapes, later ones at those that count; returns how many shapes there are."""
         deciding, curve = cases.of(test, self.job)
         self._sitting(test, deciding, curve)
-        short = [case for case in deciding if sittings.again(self.found[cases.name(case)], self.roofline.launch_us)]
-        for number in range(2, self.job.sittings + 1 if short else 0):
-            self.tell(f"sitting {number} of {self.job.sittings}, for {len(short)} short shapes")
-            self._sitting(test, short, [])
+        again = [case for case in deciding if sittings.again(self.found[cases.name(case)], self.roofline.launch_us)]
+        for number in range(2, self.job.sittings + 1 if again else 0):
+            self.tell(f"sitting {number} of {self.job.sittings}, at {len(again)} of {len(deciding)} shapes")
+            self._sitting(test, again, [])
         return len(deciding) + len(curve)
 
     def _sitting(self, test: ModuleType, deciding: Sequence[Any], curve: Sequence[Any]) -> None:

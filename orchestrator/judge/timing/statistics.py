@@ -25,6 +25,7 @@ _DRAWS = 4000
 _SEED = 20  # the same data give the same interval
 _TAIL = (100 - CONFIDENCE) / 2  # percent on either side of the interval
 _LAUNCH_BOUND = 2.0  # times the launch
+_SHORT_US = 20.0  # on an H200 processes lie twice as far apart where a kernel takes less
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,14 @@ class Rounds:
     baselines: tuple[tuple[float, ...], ...]
     sittings: int = 1
 
+    @property
+    def short(self) -> bool:
+        """Whether the candidate is a short kernel here."""
+        return latency_us(self.candidate) < _SHORT_US
+
 
 @dataclass(frozen=True)
-class Apart:
+class Spread:
     """How far one process's latency lies from the next one's: the standard deviation of its logarithm, and the degrees
     of freedom that it is known by; 0 where nothing sat more than once."""
 
@@ -91,8 +97,21 @@ class Apart:
     freedom: int = 0
 
 
+@dataclass(frozen=True)
+class Apart:
+    """How far processes lie apart where kernels are short, and where they are long."""
+
+    short: Spread
+    long: Spread
+
+
 def apart(shapes: Sequence[Rounds]) -> Apart:
-    """What the sittings of the candidate and of the fastest baseline at each of these shapes say together."""
+    """By the sittings at all of these shapes."""
+    return Apart(*(_spread([one for one in shapes if one.short is short]) for short in (True, False)))
+
+
+def _spread(shapes: Sequence[Rounds]) -> Spread:
+    """What the sittings of the candidate and of the fastest baseline at each say together."""
     squares, freedom = 0.0, 0
     for shape in shapes:
         if shape.sittings == 1:
@@ -101,7 +120,7 @@ def apart(shapes: Sequence[Rounds]) -> Apart:
             of_each = np.log(_middle_half(np.asarray(times, dtype=np.float64).reshape(shape.sittings, -1)))
             squares += float(((of_each - of_each.mean()) ** 2).sum())
             freedom += shape.sittings - 1
-    return Apart(math.sqrt(squares / freedom), freedom) if freedom else Apart()
+    return Spread(math.sqrt(squares / freedom), freedom) if freedom else Spread()
 
 
 @functools.lru_cache(maxsize=512)  # a decision, its text and its tables ask for the same ones
@@ -148,8 +167,7 @@ def _resampled(shapes: Sequence[Rounds], processes: Apart) -> Numbers:
     sittings themselves, drawn again, would spread by too little, and as much or little as they happen to.
     """
     draw = np.random.default_rng(_SEED)
-    freedom = max(1, processes.freedom)
-    deviation = processes.deviation * np.sqrt(freedom / draw.chisquare(freedom, _DRAWS))
+    short, long = (_deviations(spread, draw) for spread in (processes.short, processes.long))
     total = np.zeros(_DRAWS)
     for shape in shapes:
         every = [np.asarray(times, dtype=np.float64) for times in (shape.candidate, *shape.baselines)]
@@ -157,10 +175,17 @@ def _resampled(shapes: Sequence[Rounds], processes: Apart) -> Numbers:
             chosen = draw.integers(0, every[0].size, (_DRAWS, every[0].size))
             mine, *theirs = (np.log(_middle_half(times[chosen])) for times in every)
         else:
-            each = deviation / math.sqrt(shape.sittings)
+            each = (short if shape.short else long) / math.sqrt(shape.sittings)
             mine, *theirs = (np.log(_middle_half(times)) + each * draw.standard_normal(_DRAWS) for times in every)
         total += np.min(theirs, axis=0) - mine
     return total / len(shapes)
+
+
+def _deviations(spread: Spread, draw: np.random.Generator) -> Numbers:
+    """What the standard deviation may be, one a draw."""
+    freedom = max(1, spread.freedom)
+    found: Numbers = spread.deviation * np.sqrt(freedom / draw.chisquare(freedom, _DRAWS))
+    return found
 
 
 def _interval(logarithms: Numbers, middle: float) -> Interval:
