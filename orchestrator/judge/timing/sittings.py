@@ -1,8 +1,8 @@
 """Sittings: what counts is timed again by other processes, on other memory, and all of it is one measurement.
 
 What one process takes differs from what the next one does, for as long as they live: where its buffers, its code and
-the tables of its memory lie is drawn once. On an H200 that is 0.6 % of 10 to 14 us (one standard deviation) and 0.3 % of
-22 to 70 us. Rounds within a process cannot tell. No torch, no process.
+the tables of its memory lie is drawn once. On an H200 that is 0.6 % of 10 to 14 us (one standard deviation) and 0.3 %
+of 22 to 70 us. Rounds within a process cannot tell. No torch, no process.
 """
 
 from __future__ import annotations
