@@ -16,13 +16,14 @@ from orchestrator.weigh import Row
 _SHAPES = 3  # named
 _ENOUGH = 0.92  # of the ceiling: nothing worth gaining
 _WIDE = 128  # bits: the widest access of one thread
+_APART = 1.05  # times as long in one process as in most: more than where its data happen to lie
 _IDLE = 0.5  # occupancy below which waiting for memory may not be hidden
 
 
 def where_time_goes(measured: Measured) -> tuple[str, ...]:
     """The sentences; none where nothing was timed."""
     rows = weigh.rows(measured)
-    return (*_behind(rows), *_launches(rows), *_compiled(measured)) if rows else ()
+    return (*_behind(rows), *_apart(rows), *_launches(rows), *_compiled(measured)) if rows else ()
 
 
 def compiled_facts(measured: Measured) -> tuple[str, ...]:
@@ -48,6 +49,21 @@ def _behind(rows: tuple[Row, ...]) -> Iterator[str]:
     if len(lagging) > _SHAPES:
         more = len(lagging) - _SHAPES
         yield f"{more} more of {len(rows)} shapes are behind a baseline or below {_percent(_ENOUGH)} of the ceiling"
+
+
+def _apart(rows: tuple[Row, ...]) -> Iterator[str]:
+    """That some processes of the kernel's are slower than the others, where it is the most."""
+    each = [(max(row.by_process) / median(row.by_process), row) for row in rows if not row.launch_bound]
+    slow = [(times, row) for times, row in each if times > _APART]
+    if not slow:
+        return
+    times, row = max(slow, key=lambda one: one[0])
+    count = sum(us > _APART * median(row.by_process) for us in row.by_process)
+    yield (
+        f"{row.name}: in {count} of {len(row.by_process)} processes up to {max(row.by_process):.2f} µs, "
+        f"{_percent(times - 1)} more than usual, and so at {len(slow)} of {len(rows)} shapes: an autotuner that takes "
+        "another way each time does that"
+    )
 
 
 def _launches(rows: tuple[Row, ...]) -> Iterator[str]:

@@ -28,6 +28,7 @@ class Row:
 
     name: str
     latency_us: float
+    by_process: tuple[float, ...]  # of each process of the kernel's, one a sitting
     call_us: float | None
     gbps: float
     tflops: float
@@ -184,6 +185,7 @@ def _row(shape: ShapeTimings, launch_us: float, processes: Apart) -> Row:
     return Row(
         name=shape.name,
         latency_us=us,
+        by_process=tuple(statistics.by_sitting(shape.candidate.latencies_us, shape.sittings)),
         call_us=shape.candidate.call_us,
         gbps=shape.bytes / us / 1e3,
         tflops=shape.flops / us / 1e6,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import pytest
 
 from orchestrator import bottleneck, decision
-from orchestrator.measured import Measured
+from orchestrator.judge.timing import sittings
+from orchestrator.measured import Measured, ShapeTimings
 from orchestrator.records import Compiled, Status
 from tests.measurements import measured, shape
 
@@ -68,3 +71,16 @@ def test_the_facts_are_in_the_table_and_in_lines_and_unknown_ones_are_said_to_be
     assert "| ? | ? | ? | ? | ? | ? | ? |" in text
     assert bottleneck.compiled_facts(found)[0].startswith("rms for sm_90, 4 warps: 40 registers, 0 bytes spilled")
     assert "unknown registers" in bottleneck.compiled_facts(found)[1]
+
+
+def sat(*each_us: float) -> ShapeTimings:
+    """A shape that sat as often, its kernel taking so long in each."""
+    return reduce(sittings.joined, (shape(us) for us in each_us))
+
+
+def test_a_kernel_that_is_slower_in_some_processes_is_said_to_be() -> None:
+    """An autotuned rmsnorm on an H200: 9.4 µs in three processes, 10.5 in the fourth."""
+    said = bottleneck.where_time_goes(measured(sat(9.37, 9.27, 10.5, 9.34), sat(9.4, 9.5, 9.3, 9.6)))
+    assert any("in 1 of 4 processes up to 10.50 µs, 12 % more than usual, and so at 1 of 2 shapes" in one for one in said)
+    steady = bottleneck.where_time_goes(measured(sat(9.4, 9.5, 9.3, 9.6)))
+    assert not any("processes" in one for one in steady)

@@ -55,6 +55,12 @@ def latency_us(blocks: Sequence[float]) -> float:
     return float(_middle_half(np.asarray(blocks, dtype=np.float64)))
 
 
+def by_sitting(blocks: Sequence[float], sittings: int) -> list[float]:
+    """The latency in each of so many sittings, of which each has as many rounds."""
+    each = len(blocks) // sittings
+    return [latency_us(blocks[start : start + each]) for start in range(0, len(blocks), each)]
+
+
 def _middle_half(values: Numbers) -> Numbers:
     """The mean of the middle half along the last axis; of one or two values, of all."""
     count = values.shape[-1]
@@ -117,7 +123,7 @@ def _spread(shapes: Sequence[Rounds]) -> Spread:
         if shape.sittings == 1:
             continue
         for times in (shape.candidate, min(shape.baselines, key=latency_us)):
-            of_each = np.log(_middle_half(np.asarray(times, dtype=np.float64).reshape(shape.sittings, -1)))
+            of_each = np.log(by_sitting(times, shape.sittings))
             squares += float(((of_each - of_each.mean()) ** 2).sum())
             freedom += shape.sittings - 1
     return Spread(math.sqrt(squares / freedom), freedom) if freedom else Spread()
