@@ -81,6 +81,8 @@ def sat(*each_us: float) -> ShapeTimings:
 def test_a_kernel_that_is_slower_in_some_processes_is_said_to_be() -> None:
     """An autotuned rmsnorm on an H200: 9.4 µs in three processes, 10.5 in the fourth."""
     said = bottleneck.where_time_goes(measured(sat(9.37, 9.27, 10.5, 9.34), sat(9.4, 9.5, 9.3, 9.6)))
-    assert any("in 1 of 4 processes up to 10.50 µs, 12 % more than usual, and so at 1 of 2 shapes" in one for one in said)
+    assert any(
+        "in 1 of 4 processes up to 10.50 µs, 12 % more than usual, and so at 1 of 2 shapes" in one for one in said
+    )
     steady = bottleneck.where_time_goes(measured(sat(9.4, 9.5, 9.3, 9.6)))
     assert not any("processes" in one for one in steady)
