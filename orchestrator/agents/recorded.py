@@ -63,7 +63,7 @@ class RecordedAgent:
         if not path.is_file():
             raise RepliesExhausted(
                 f"no reply was recorded for stage {request.stage!r}, round {request.round}"
-                f"{f', sample {request.sample}' if further else ''} ({path}); to go on, choose another agent: "
+                f"{f', sample {request.sample}' if further else ''} ({Path(*path.parts[-3:])}); to go on, choose another agent: "
                 f"anthropic ({ANTHROPIC_KEY}), openai ({OPENAI_KEY} or {OPENAI_URL}) or inbox"
             )
         entry = self._entries.get(path.name)

@@ -47,6 +47,7 @@ async def test_the_end_of_the_replies(folder: Path, request_: Request, stage: st
     assert "\n" not in message
     for part in (stage, str(round_), "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "inbox"):
         assert part in message
+    assert f"{folder.name}/{stage}-{round_}.md" in message and str(folder) not in message, "it is pasted into records"
     assert caught.value.exit_code == 2
 
 
