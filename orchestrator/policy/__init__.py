@@ -126,6 +126,7 @@ def _remarks(context: Check) -> Iterator[Remark]:
             yield from structure.statement(context, node, place)
             yield from classes.class_body(context, node, place)
     yield from structure.rebound(context)
+    yield from structure.builtin_names(context)
     yield from _launches(context)
     yield from _import_work(context)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from orchestrator.policy.infer import Inference
-from orchestrator.policy.values import EMPTY, Callable_, Value
+from orchestrator.policy.values import EMPTY, Callable_, Comprehension, Scope, Value, inner
 from orchestrator.records import Finding, Status
 from orchestrator.source import Source, is_demo
 
@@ -24,6 +24,7 @@ class Place:
 
     parent: ast.AST
     function: ast.AST  # the innermost def or lambda, or the module
+    scope: Scope  # in which its names are looked up
     kernel: bool = False  # in a kernel's body
     demo: bool = False  # under `if __name__ == "__main__":`
     quoting: bool = False  # in a raise or an assert's message
@@ -85,18 +86,30 @@ def walk(check: Check) -> Iterator[tuple[ast.AST, Place]]:
     """Every node with its place, parents first."""
     tree = check.source.tree
     kernels = {kernel.node for kernel in check.source.kernels}
-    pending: list[tuple[ast.AST, Place]] = [(child, Place(tree, tree)) for child in reversed(tree.body)]
+    top = Place(tree, tree, check.inference.module)
+    pending: list[tuple[ast.AST, Place]] = [(child, top) for child in reversed(tree.body)]
     while pending:
         node, place = pending.pop()
         yield node, place
+        scope = check.inference.scopes.get(node)
+        own = set(map(id, inner(node))) if scope is not None else set()
         for child in reversed(list(ast.iter_child_nodes(node))):
-            pending.append((child, _inside(node, child, place, kernels)))
+            there = replace(place, scope=scope) if scope is not None and id(child) in own else place
+            pending.append((child, _inside(node, child, there, kernels)))
 
 
 def _inside(node: ast.AST, child: ast.AST, place: Place, kernels: set[Any]) -> Place:
     if isinstance(node, Callable_) and child in ([node.body] if isinstance(node, ast.Lambda) else node.body):
-        return Place(node, node, kernel=place.kernel or node in kernels, demo=place.demo)
+        return Place(node, node, place.scope, kernel=place.kernel or node in kernels, demo=place.demo)
+    if isinstance(node, ast.comprehension) and child is node.iter and _is_first(node, place.parent):
+        assert place.scope.parent is not None
+        place = replace(place, scope=place.scope.parent)
     quoting = place.quoting or isinstance(node, ast.Raise) or (isinstance(node, ast.Assert) and child is node.msg)
     annotation = place.annotation or child in (getattr(node, "annotation", None), getattr(node, "returns", None))
     demo = place.demo or (is_demo(node) and isinstance(place.function, ast.Module))
     return replace(place, parent=node, quoting=quoting, annotation=annotation and child is not None, demo=demo)
+
+
+def _is_first(generator: ast.comprehension, comprehension: ast.AST) -> bool:
+    """Whether what it goes through is evaluated outside the comprehension."""
+    return isinstance(comprehension, Comprehension) and comprehension.generators[0] is generator

@@ -139,7 +139,8 @@ def _dict(inf: Inference, node: ast.Dict, scope: Scope) -> Value:
 def _comprehension(inf: Inference, node: Comprehension, scope: Scope) -> Value:
     inner = inf.scopes[node]
     for generator in node.generators:
-        inf.assign(generator.target, iterate(inf, inf.eval(generator.iter, inner)), inner)
+        first = generator is node.generators[0]  # evaluated outside, as Python does
+        inf.assign(generator.target, iterate(inf, inf.eval(generator.iter, scope if first else inner)), inner)
         for condition in generator.ifs:
             inf.eval(condition, inner)
     if isinstance(node, ast.DictComp):

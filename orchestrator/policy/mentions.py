@@ -22,23 +22,11 @@ def name(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
     """A bare name: an imported function, a builtin, or something undefined."""
     if not isinstance(node.ctx, ast.Load):
         return
-    scope = check.inference.scopes.get(place.function) or check.inference.module
-    home = _home(check, node, place)
-    if home is None:
+    home = place.scope.resolve(node.id)
+    if home is None or (home.is_class and hasattr(builtins, node.id)):  # in a class body it may not be bound yet
         yield from _builtin(check, node, place)
     elif node.id in check.source.paths and home is check.inference.module:
         yield from path(check, node, check.source.paths[node.id], place)
-    del scope
-
-
-def _home(check: Check, node: ast.Name, place: Place) -> object:
-    """The scope that binds the name; comprehension scopes count as their function's."""
-    scopes = check.inference.scopes
-    scope = scopes.get(place.function, check.inference.module)
-    home = scope.resolve(node.id)
-    if home is not None:
-        return home
-    return next((s for s in scopes.values() if node.id in s.names and s is not check.inference.module), None)
 
 
 def _builtin(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
@@ -101,6 +89,8 @@ def read(check: Check, node: ast.AST, owner: Value, label: str, place: Place) ->
         yield check.forbidden(node, f"the attribute {label} is not for kernel files", "use the public interface")
     elif owner.of("kernel") or owner.of("launcher"):
         yield check.forbidden(node, f"the attribute {label} of a kernel", "launch kernels only as kernel[grid](...)")
+    elif owner.of("partial"):
+        yield check.forbidden(node, f"the attribute {label} of a partial", "call it; keep what it holds in names")
     elif owner.tensor:
         yield from _of_tensor(check, node, label)
     elif not _plain(check, owner, label):
@@ -136,9 +126,12 @@ def _grey_method(check: Check, node: ast.AST, label: str) -> Remark:
     return check.grey(node, f".{label}", names.GREY_METHODS[label], Status.FALLBACK, advice)
 
 
+_HAVING_FIELDS = ("inst", "class", "record", "ctx", "super")
+
+
 def _plain(check: Check, owner: Value, label: str) -> bool:
     known = names.PLAIN_ATTRIBUTES | names.TENSOR_FACTS | names.TENSOR_VIEW_ATTRIBUTES | names.TENSOR_METHODS
-    if label in known or label in check.attributes:
+    if label in known or (label in check.attributes and any(owner.of(kind) for kind in _HAVING_FIELDS)):
         return True
     if owner.of("def") and label in names.REGISTERING:
         return True

@@ -6,6 +6,7 @@ Owns what does not need to know whether a value is a tensor.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
 from orchestrator.policy import classes, names
@@ -220,6 +221,14 @@ def rebound(check: Check) -> Iterator[Remark]:
                 yield check.forbidden(node, f"the name {name} is bound twice", MUST_BE_DEFS)
             elif len(others) <= MAX_SITES:
                 others.append((node, branch))
+
+
+def builtin_names(check: Check) -> Iterator[Remark]:
+    """A builtin that is refused is not bound at the top either: where that never runs, the name is the builtin."""
+    for label in sorted(check.inference.module.names - names.BUILTINS - {"input"}):
+        if hasattr(builtins, label) and not label.startswith("__"):
+            node = next(node for node in ast.walk(check.source.tree) if label in bound_by(node))
+            yield check.forbidden(node, f"the name {label} at the top of the file is a builtin's", "name it otherwise")
 
 
 def _targets(node: ast.AST) -> set[str]:

@@ -213,11 +213,11 @@ def _open(node: ast.AST, parent: Scope | None, found: dict[ast.AST, Scope]) -> N
     if isinstance(node, Callable_):
         extra = [arg for arg in (node.args.vararg, node.args.kwarg) if arg]
         scope.names |= {arg.arg for arg in [*parameters(node), *extra]}
-    for child in _inner(node):
+    for child in inner(node):
         _bind(child, scope, found)
 
 
-def _inner(node: ast.AST) -> list[ast.AST]:
+def inner(node: ast.AST) -> list[ast.AST]:
     """The children that are evaluated inside a node's own scope."""
     if isinstance(node, ast.Lambda):
         return [node.body]
@@ -228,8 +228,8 @@ def _inner(node: ast.AST) -> list[ast.AST]:
 
 def _outer(node: ast.AST) -> list[ast.AST]:
     """The children of a scope's node that are evaluated outside it: decorators, defaults, bases."""
-    inner = {id(child) for child in _inner(node)}
-    return [child for child in ast.iter_child_nodes(node) if id(child) not in inner]
+    own = {id(child) for child in inner(node)}
+    return [child for child in ast.iter_child_nodes(node) if id(child) not in own]
 
 
 def _bind(node: ast.AST, scope: Scope, found: dict[ast.AST, Scope]) -> None:
