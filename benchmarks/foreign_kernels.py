@@ -201,7 +201,11 @@ def limited(op: Op, up_to: int) -> Op:
     sweep = op.spec.sweep
     shapes = tuple(shape for shape in sweep.shapes if shape[-1] <= up_to)
     holdout = sweep.holdout.model_copy(update={"always": tuple(s for s in sweep.holdout.always if s[-1] <= up_to)})
-    update = {"shapes": shapes, "holdout": holdout}
+    telling = sweep.telling
+    if telling is not None:
+        elsewhere = {kind: shape for kind, shape in telling.elsewhere.items() if shape[-1] <= up_to}
+        telling = telling.model_copy(update={"elsewhere": elsewhere})
+    update = {"shapes": shapes, "holdout": holdout, "telling": telling}
     return Op(op.folder, op.spec.model_copy(update={"sweep": sweep.model_copy(update=update)}), op.reference)
 
 

@@ -30,7 +30,6 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 _ADDS_ATOMICALLY = {"atomic_add", "atomic_cas", "atomic_xchg"}  # the others give the same in any order
 _MOST_WHOLE = 1 << 31
-_MOST_NUMBERS = 24
 _ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -153,12 +152,15 @@ def adds_atomically(source: Source) -> bool:
     )
 
 
-def integers(source: Source, most: int = _MOST_NUMBERS) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The whole numbers in the file's code: those that something is compared with, and the others; so many of each."""
+def integers(source: Source) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The whole numbers in the file's code: those that something is compared with, and the others.
+
+    All of them: which are tried is drawn, so that no row of others put before one keeps it out.
+    """
     sides = [side for node in ast.walk(source.tree) if isinstance(node, ast.Compare) for side in _sides(node)]
     compared = dict.fromkeys(number for side in sides if (number := _whole(side)) is not None)
     every = dict.fromkeys(number for node in ast.walk(source.tree) if (number := _whole(node)) is not None)
-    return tuple(compared)[:most], tuple(number for number in every if number not in compared)[:most]
+    return tuple(compared), tuple(number for number in every if number not in compared)
 
 
 def _sides(node: ast.Compare) -> Iterator[ast.expr]:

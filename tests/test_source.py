@@ -135,6 +135,8 @@ def test_lines_are_counted_as_python_counts_them() -> None:
 def test_the_numbers_of_a_file_those_that_are_compared_first() -> None:
     found = read(b"SIZE = 1 << 12\ndef f(n, m):\n    return n == 5 * 1024 or m in (7, 9) or n * 3\n", "k.py")
     assert isinstance(found, Source)
-    compared, others = integers(found, 24)
+    compared, others = integers(found)
     assert compared == (5120, 7, 9) and set(others) == {4096, 1, 12, 5, 1024, 3}
-    assert integers(found, 1) == ((5120,), (4096,))
+    many = "\n".join(f"    if n == {number}: pass" for number in range(1000, 1100))
+    found = read(f"def f(n):\n{many}\n".encode(), "k.py")
+    assert isinstance(found, Source) and len(integers(found)[0]) == 100, "none is kept out by those before it"

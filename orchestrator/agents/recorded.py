@@ -61,9 +61,10 @@ class RecordedAgent:
         further = request.sample > 1
         path = self._folder / f"{request.stage}-{request.round}{f'.{request.sample}' if further else ''}.md"
         if not path.is_file():
+            missing = Path(*path.parts[-3:])  # the message is pasted into records
             raise RepliesExhausted(
                 f"no reply was recorded for stage {request.stage!r}, round {request.round}"
-                f"{f', sample {request.sample}' if further else ''} ({Path(*path.parts[-3:])}); to go on, choose another agent: "
+                f"{f', sample {request.sample}' if further else ''} ({missing}); to go on, choose another agent: "
                 f"anthropic ({ANTHROPIC_KEY}), openai ({OPENAI_KEY} or {OPENAI_URL}) or inbox"
             )
         entry = self._entries.get(path.name)

@@ -33,6 +33,7 @@ def call(check: Check, node: ast.Call, place: Place) -> Iterator[Remark]:
     function = check.value(node.func)
     kinds = {ref.kind for ref in function.refs}
     yield from _hands_over(check, node, function)
+    yield from _hooks(check, node, function)
     if not kinds & CALLABLE and check.runs(place) and not place.demo:
         advice = "call functions by the name they are defined under"
         refuse = check.fallback if function.tensor else check.forbidden
@@ -51,6 +52,30 @@ def _keywords(check: Check, node: ast.Call) -> Iterator[Remark]:
         if keyword.arg in names.CONFIG_FORBIDDEN and not absent:
             advice = "leave it out; for autotuning use reset_to_zero or restore_value"
             yield check.forbidden(keyword.value, f"{keyword.arg}= runs other code around the kernel", advice)
+
+
+_BEFORE_HOOKS = 5  # positional parameters of triton.Config and of triton.autotune that stand before their hooks
+_TUNING = ("triton.Config", "triton.autotune")
+
+
+def _hooks(check: Check, node: ast.Call, function: Value) -> Iterator[Remark]:
+    """A hook that is given by position, by a star, or by way of a partial."""
+    held = [check.inference.partials[ref.key][0] for ref in function.of("partial") if isinstance(ref.key, ast.AST)]
+    tuning = {str(ref.key) for value in (function, *held) for ref in value.of("name")} & set(_TUNING)
+    partial = "functools.partial" in {ref.key for ref in function.of("name")} and bool(node.args)
+    if partial:
+        tuning = {str(ref.key) for ref in check.value(node.args[0]).of("name")} & set(_TUNING)
+    if not tuning:
+        return
+    starred = [arg.value for arg in node.args if isinstance(arg, ast.Starred)]
+    starred += [keyword.value for keyword in node.keywords if keyword.arg is None]
+    late = [] if starred or partial or held else node.args[_BEFORE_HOOKS:]
+    values = [check.value(arg) for arg in late] + [check.inference.heap.load(check.value(one)) for one in starred]
+    if partial or held:
+        values += [check.value(arg) for arg in node.args[int(partial) :]]
+    if any(value.of(kind) for value in values for kind in ("def", "kernel", "partial", "inst")):
+        advice = "leave it out; for autotuning use reset_to_zero or restore_value"
+        yield check.forbidden(node, f"{min(tuning)} is given a function that runs around the kernel", advice)
 
 
 _APPLY = names.words("map filter sorted min max functools.partial functools.reduce collections.defaultdict")

@@ -105,9 +105,19 @@ def _inside(node: ast.AST, child: ast.AST, place: Place, kernels: set[Any]) -> P
         assert place.scope.parent is not None
         place = replace(place, scope=place.scope.parent)
     quoting = place.quoting or isinstance(node, ast.Raise) or (isinstance(node, ast.Assert) and child is node.msg)
-    annotation = place.annotation or child in (getattr(node, "annotation", None), getattr(node, "returns", None))
+    annotation = place.annotation or (_annotates(node, child) and not _evaluated(node, place))
     demo = place.demo or (is_demo(node) and isinstance(place.function, ast.Module))
     return replace(place, parent=node, quoting=quoting, annotation=annotation and child is not None, demo=demo)
+
+
+def _annotates(node: ast.AST, child: ast.AST) -> bool:
+    return child in (getattr(node, "annotation", None), getattr(node, "returns", None))
+
+
+def _evaluated(node: ast.AST, place: Place) -> bool:
+    """Whether an annotation is computed when the entry is called: that of a function inside one, or of an element."""
+    inside = not isinstance(place.function, ast.Module)
+    return inside and not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name))
 
 
 def _is_first(generator: ast.comprehension, comprehension: ast.AST) -> bool:
