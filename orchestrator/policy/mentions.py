@@ -36,6 +36,8 @@ def _builtin(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
     elif place.kernel and label in names.KERNEL_BUILTINS:
         if label == "print":
             yield check.note(node, "print in a kernel writes to the process's output; it is not evidence of anything")
+    elif place.kernel and label in names.BUILTINS:
+        yield check.forbidden(node, f"the builtin {label} in a kernel", "compute with triton.language alone")
     elif label in names.BUILTINS or (place.demo and label == "print"):
         return
     elif hasattr(builtins, label) or label.startswith("__"):

@@ -270,7 +270,11 @@ BUILTINS = words(
     OSError UserWarning DeprecationWarning RuntimeWarning FutureWarning Warning ArithmeticError ZeroDivisionError
     LookupError MemoryError __debug__"""
 )
-KERNEL_BUILTINS = BUILTINS | {"print"}
+# In a kernel: what Triton knows, and what takes numbers. Its interpreter runs the body as Python, with all that reaches.
+KERNEL_BUILTINS = words(
+    """range float int bool min max pow sum list tuple len abs all any round divmod isinstance enumerate zip reversed
+    print"""
+) | frozenset(name for name in BUILTINS if name.endswith(("Error", "Exception")))
 TENSOR_SAFE_BUILTINS = words(
     """isinstance type callable list tuple dict set enumerate zip map filter reversed iter next getattr hasattr len
     slice super issubclass"""
