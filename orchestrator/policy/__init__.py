@@ -11,13 +11,15 @@ A rule can refuse, not prove: what only numbers can tell (a wrong constant, an i
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestrator.policy import callsites, classes, counts, host, mentions, pointers, structure
 from orchestrator.policy.check import Check, Place, Remark, Rule, walk
 from orchestrator.policy.infer import Inference
-from orchestrator.policy.values import EMPTY, TENSOR
+from orchestrator.policy.names import CONSTEXPR
+from orchestrator.policy.values import EMPTY, TENSOR, parameters
 from orchestrator.records import Finding, Status
 from orchestrator.source import Source, read
 
@@ -128,6 +130,7 @@ def _remarks(context: Check) -> Iterator[Remark]:
     yield from structure.rebound(context)
     yield from structure.builtin_names(context)
     yield from _launches(context)
+    yield from _constants(context)
     yield from _import_work(context)
 
 
@@ -146,6 +149,21 @@ def _launches(context: Check) -> Iterator[Remark]:
     if not any(context.inference.launches.get(node) for node in context.inference.reachable(entry.node)):
         message = f"no kernel of this file is launched on the path of {entry.name}"
         yield context.fallback(entry.node, message, f"launch a @triton.jit kernel from {entry.name}: kernel[grid](...)")
+
+
+def _constants(context: Check) -> Iterator[Remark]:
+    """A constant of a kernel's is no tensor: Triton's interpreter hands it over whole, to be computed with as it is."""
+    heap, launches = context.inference.heap, context.inference.launches.values()
+    for kernel, call in {launch for made in launches for launch in made}:
+        assert isinstance(kernel, ast.FunctionDef)
+        order = parameters(kernel)
+        constant = {arg.arg for arg in order if arg.annotation and context.source.dotted(arg.annotation) in CONSTEXPR}
+        positional = itertools.takewhile(lambda arg: not isinstance(arg, ast.Starred), call.args)
+        given = [(arg.arg, context.value(value)) for arg, value in zip(order, positional, strict=False)]
+        given += [(keyword.arg or "", context.value(keyword.value)) for keyword in call.keywords]
+        if any(heap.holds(value, TENSOR) for name, value in given if name in constant):
+            message = f"a constant of {kernel.name} may be, or hold, a tensor"
+            yield context.forbidden(call, message, "leave out its tl.constexpr, and load from it")
 
 
 def _import_work(context: Check) -> Iterator[Remark]:

@@ -136,6 +136,8 @@ def subscript(check: Check, node: ast.Subscript, place: Place) -> Iterator[Remar
     if place.kernel or place.annotation:
         return
     owner = check.value(node.value)
+    if isinstance(node.ctx, ast.Store) and _of_a_config(node.value):
+        yield check.forbidden(node, "a store into a configuration, which outlives the call", NO_CACHE)
     if not owner.tensor:
         yield from key(check, node, node.slice)
         if check.inference.heap.holds(check.value(node.slice), TENSOR):
@@ -144,6 +146,11 @@ def subscript(check: Check, node: ast.Subscript, place: Place) -> Iterator[Remar
         yield check.fallback(node, "a store into a tensor", "store from the kernel with tl.store")
     elif _gathers(check, node.slice):
         yield check.fallback(node, "indexing a tensor by a tensor or a list gathers in torch", WRITE_A_KERNEL)
+
+
+def _of_a_config(node: ast.expr) -> bool:
+    inner = node.value if isinstance(node, ast.NamedExpr) else node
+    return isinstance(inner, ast.Attribute) and inner.attr == "kwargs"
 
 
 def _gathers(check: Check, index: ast.expr) -> bool:

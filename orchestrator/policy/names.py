@@ -242,7 +242,7 @@ PLAIN_ATTRIBUTES = words(
     union intersection difference issubset issuperset popitem appendleft popleft fromkeys most_common format join
     split lower upper strip startswith endswith replace rsplit lstrip rstrip isdigit partition find removeprefix
     removesuffix title capitalize zfill ljust rjust splitlines encode bit_length bit_count is_integer debug info
-    warning error critical exception isEnabledFor setLevel numel value element_ty start stop step args constants"""
+    warning error critical exception isEnabledFor numel value element_ty start stop step args constants"""
 )
 MUTATORS = {  # method of a container -> positions of the arguments it stores
     "append": (0,),

@@ -1,0 +1,24 @@
+# status: FORBIDDEN | a kernel that asks whether it runs in the interpreter
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _add(x_ptr, y_ptr, z_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask, other=0.0).to(tl.float32)
+    y = tl.load(y_ptr + offs, mask=mask, other=0.0).to(tl.float32)
+    z = x + y
+    if hasattr(tl.load, "signature"):
+        z = x - y
+    tl.store(z_ptr + offs, z.to(z_ptr.dtype.element_ty), mask=mask)
+
+
+def rmsnorm_triton(x, y):
+    z = torch.empty_like(x)
+    n = x.numel()
+    if n:
+        _add[(triton.cdiv(n, 1024),)](x, y, z, n, BLOCK=1024)
+    return z
