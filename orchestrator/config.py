@@ -85,12 +85,12 @@ class AgentSettings(_Section):
         """Whether the agent works in a copy of the tree, in place of answering with words."""
         return self.name == "command"
 
-    def options(self, *, require_sandbox: bool = False) -> AgentOptions:
+    def options(self, *, require_sandbox: bool) -> AgentOptions:
         """What the agents' own module takes."""
         own = self.model_dump(exclude={"name", "batch_wait_s"})
         return AgentOptions(**own, require_sandbox=require_sandbox)
 
-    def patient_options(self, *, require_sandbox: bool = False) -> AgentOptions:
+    def patient_options(self, *, require_sandbox: bool) -> AgentOptions:
         """The same in a batch, where an op waits until its provider is there again."""
         own = self.options(require_sandbox=require_sandbox)
         return replace(own, max_tries=sys.maxsize, wait_s=self.batch_wait_s)
