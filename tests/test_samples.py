@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, ledger, rounds
+from orchestrator import config, ledger, past, rounds
 from orchestrator.agents import Agent, Request
 from orchestrator.agents.recorded import RecordedAgent
 from orchestrator.asking import Asking, Purse
@@ -257,3 +257,12 @@ def test_what_came_furthest() -> None:
     newest = replace(run.attempts[2], round=2)
     assert rounds.last(replace(run, attempts=(earlier, newest))) == (newest,)
     assert rounds.furthest(replace(run, attempts=())) is None
+
+
+async def test_a_run_that_goes_on_keeps_the_settings_that_it_was_begun_with(rmsnorm: Op, tmp_path: Path) -> None:
+    with pytest.raises(AgentError):
+        await play(rmsnorm, tmp_path, Scripted(correct_1=(AgentError("away"),)), 1, CORRECT, run_id=RUN_ID)
+    begun = past.find(RUN_ID, tmp_path / "workspaces").settings()
+    other = ("loop.rounds=7", "judge.limits.call_s=77")
+    await play(rmsnorm, tmp_path, Scripted(correct_1=(GOOD,)), 1, CORRECT, *other, run_id=RUN_ID)
+    assert past.find(RUN_ID, tmp_path / "workspaces").settings() == begun
