@@ -150,6 +150,11 @@ class Recorder:
             kept.keep(reply, folder)
         self._watch.answered(kept.number(folder), reply)
 
+    def wordless(self, reply: Reply, folder: Path) -> None:
+        """Keep what a call cost that brought no word; whoever counts costs is told of it as of an answer."""
+        kept.keep_wordless(reply, folder)
+        self._watch.answered(kept.number(folder), reply)
+
     def unanswered(self, error: OrchestratorError, folder: Path) -> None:
         """Keep why that attempt of a round has no reply, where others have one: it comes to a failure of ours."""
         self._keep_report(
