@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from orchestrator import kept, verifying
-from orchestrator.agents import Agent, Request
+from orchestrator.agents import Agent, Request, Wordless
 from orchestrator.agents.given import Given
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.config import Budget
@@ -94,8 +94,7 @@ class Asking:
             for purse in self._purses:
                 purse.check()
             reply = await self._ask(request)
-        for purse in self._purses:
-            purse.count(reply.usage)
+        self._count(reply.usage)
         return reply
 
     async def _ask(self, request: Request) -> Reply:
@@ -106,12 +105,19 @@ class Asking:
             answered = True
         except RepliesExhausted:
             raise
+        except Wordless as error:
+            self._count(error.reply.usage)
+            raise
         except UsageError as error:
             raise AgentUnusable(str(error)) from error
         finally:
             if not answered:
                 self._add_round(-1)
         return reply
+
+    def _count(self, usage: Usage) -> None:
+        for purse in self._purses:
+            purse.count(usage)
 
     def _add_round(self, count: int) -> None:
         for purse in self._purses:

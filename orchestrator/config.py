@@ -7,6 +7,7 @@ are errors, with the nearest known name.
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -85,12 +86,12 @@ class AgentSettings(_Section):
         """Whether the agent works in a copy of the tree, in place of answering with words."""
         return self.name == "command"
 
-    def options(self, *, require_sandbox: bool = False) -> AgentOptions:
+    def options(self, *, require_sandbox: bool) -> AgentOptions:
         """What the agents' own module takes."""
         own = self.model_dump(exclude={"name", "batch_wait_s"})
         return AgentOptions(**own, require_sandbox=require_sandbox)
 
-    def patient_options(self, *, require_sandbox: bool = False) -> AgentOptions:
+    def patient_options(self, *, require_sandbox: bool) -> AgentOptions:
         """The same in a batch, where an op waits until its provider is there again."""
         own = self.options(require_sandbox=require_sandbox)
         return replace(own, max_tries=sys.maxsize, wait_s=self.batch_wait_s)
@@ -201,10 +202,21 @@ def load(file: Path | None = None, overrides: tuple[str, ...] = (), flags: dict[
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             return (init_settings, env_settings, *(InitSettingsSource(settings_cls, layer) for layer in layers))
 
+    _refuse_unknown_variables()
     try:
         return Resolved(**given)
     except ValidationError as error:
         raise UsageError(_explained(error)) from error
+
+
+def _refuse_unknown_variables() -> None:
+    """Of a section that there is, pydantic refuses unknown keys; variables of another it does not look at."""
+    prefix, between = "orchestrator_", "__"
+    for variable in os.environ:
+        where = variable.lower().removeprefix(prefix).split(between)
+        ours = variable.lower().startswith(prefix) and len(where) > 1
+        if ours and where[0] not in Settings.model_fields:
+            raise UsageError(f"environment variable {variable}: {_unknown('.'.join(where))}")
 
 
 def dump(settings: Settings) -> str:
@@ -258,6 +270,10 @@ def _explained(error: ValidationError) -> str:
     where = yamlfile.place(first["loc"])
     if first["type"] not in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"setting {where}: {first['msg']}, got {first['input']!r}"
+    return _unknown(where)
+
+
+def _unknown(where: str) -> str:
     known = _known_keys(Settings.model_fields)
     close = difflib.get_close_matches(where, known, n=1, cutoff=0.5)
     hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"

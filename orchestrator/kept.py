@@ -73,6 +73,21 @@ def keep(reply: Reply, folder: Path) -> None:
     write_whole(folder / REPLY, reply.text)
 
 
+def keep_wordless(reply: Reply, folder: Path) -> None:
+    """What was paid for nothing."""
+    write_whole(folder / USAGE, to_json(call_of(reply)))
+
+
+def wordless(folder: Path) -> Reply | None:
+    """What `keep_wordless` left there, if it did."""
+    return None if has_reply(folder) or not is_paid(folder) else _reply("", call(folder))
+
+
+def is_paid(folder: Path) -> bool:
+    """Whether the call of that folder came to an end that has its cost, with a reply or without."""
+    return (folder / USAGE).is_file()
+
+
 def has_reply(folder: Path) -> bool:
     """Whether the attempt of that folder was answered."""
     return (folder / REPLY).is_file()
@@ -82,7 +97,10 @@ def reply(folder: Path) -> Reply:
     """The reply that was kept."""
     answered = call(folder)
     with os_errors(f"read {folder / REPLY}"):
-        text = (folder / REPLY).read_bytes().decode("utf-8", "surrogatepass")
+        return _reply((folder / REPLY).read_bytes().decode("utf-8", "surrogatepass"), answered)
+
+
+def _reply(text: str, answered: Call) -> Reply:
     spent = {field.name: getattr(answered, field.name) for field in fields(Usage)}
     return Reply(text, answered.model, Usage(**spent), answered.truncated, answered.agent, answered.in_tree)
 

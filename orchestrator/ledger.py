@@ -273,7 +273,7 @@ def rows_of(folder: Path) -> Iterator[tuple[str, Row]]:
         yield "environments", environment_row(run.id, from_json(Judging, (folder / ENVIRONMENT).read_bytes()))
     for attempt_folder in sorted((folder / "attempts").glob("*")):
         number, stage, round_ = attempt_folder.name.split("-")
-        call = kept.call(attempt_folder) if kept.has_reply(attempt_folder) else None
+        call = kept.call(attempt_folder) if kept.is_paid(attempt_folder) else None
         yield "model_calls", call_row(run.id, int(number), stage, int(round_), call)
     for attempt in run.attempts:
         yield "attempts", attempt_row(run.id, attempt)

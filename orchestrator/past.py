@@ -20,7 +20,7 @@ from orchestrator.measured import Measured
 from orchestrator.measuring import MEASURED
 from orchestrator.measuring import kept as kept_measured
 from orchestrator.ops.spec import kernel_name
-from orchestrator.recorder import ENVIRONMENT, MEASUREMENTS, RUN
+from orchestrator.recorder import ENVIRONMENT, MEASUREMENTS, RUN, SETTINGS
 from orchestrator.records import Attempt, Judging, Reply, Report, Run, from_json
 from orchestrator.text import printable
 from orchestrator.workspace import RunBranch, Workspace
@@ -77,7 +77,7 @@ class Past:
 
     def settings(self) -> config.Settings:
         """The settings that it was begun with."""
-        return config.kept(self.folder / "config.yaml")
+        return config.kept(self.folder / SETTINGS)
 
     def measurements(self) -> tuple[Timed, ...]:
         """Every measurement that was finished, in order."""

@@ -45,7 +45,7 @@ from orchestrator.tree import remove_tree, write_whole
 from orchestrator.watch import Watch
 from orchestrator.workspace import DECISION, RunBranch, Workspace
 
-RUN, ENVIRONMENT, MEASUREMENTS = "run.json", "environment.json", "measurements"
+RUN, SETTINGS, ENVIRONMENT, MEASUREMENTS = "run.json", "config.yaml", "environment.json", "measurements"
 _WORDS = 400  # characters of why there was no reply
 
 
@@ -88,7 +88,8 @@ class Recorder:
         recorder._past.extend(branch.history())
         with _disk_errors():
             folder.mkdir(parents=True, exist_ok=True)
-        recorder._write("config.yaml", config.dump(settings))
+        if not (folder / SETTINGS).is_file():  # of a run that goes on, those that it was begun with
+            recorder._write(SETTINGS, config.dump(settings))
         recorder._write(ENVIRONMENT, to_json(judging))
         recorder._save()
         watch.run_started(run, recorder.folder, judging)
@@ -147,6 +148,11 @@ class Recorder:
         """Keep the raw reply, before anything is made of it."""
         if not kept.has_reply(folder):
             kept.keep(reply, folder)
+        self._watch.answered(kept.number(folder), reply)
+
+    def wordless(self, reply: Reply, folder: Path) -> None:
+        """Keep what a call cost that brought no word; whoever counts costs is told of it as of an answer."""
+        kept.keep_wordless(reply, folder)
         self._watch.answered(kept.number(folder), reply)
 
     def unanswered(self, error: OrchestratorError, folder: Path) -> None:

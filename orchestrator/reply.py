@@ -17,7 +17,10 @@ from markdown_it.token import Token
 _PYTHON = {"", "python", "py", "python3"}
 _FILE = r"(?:[\w.\-]+[/\\])*[\w.\-]*\.(?:py|pyi|pth|md|txt|ya?ml|toml|cfg|ini|json|sh|so|gitattributes|gitignore)"
 _MARKDOWN = MarkdownIt()  # one for all replies: it keeps nothing of what it parses
-_ALONE = re.compile(rf"^(?:#+\s*)?(?:file(?:name)?\s*:\s*)?[`*\"'_]*({_FILE})[`*\"'_]*\s*:?[`*]*$", re.IGNORECASE)
+# Its marks are few: where any number of them could as well belong to the name, a long line takes minutes.
+_ALONE = re.compile(
+    rf"^(?:#+\s*)?(?:file(?:name)?\s*:\s*)?[`*\"'_]{{0,8}}({_FILE})[`*\"'_]{{0,8}}\s*:?[`*]{{0,8}}$", re.IGNORECASE
+)
 
 
 def files(text: str, kernel: str, function: str) -> dict[str, bytes]:

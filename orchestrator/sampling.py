@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.agents import Agent, Request
+from orchestrator import kept
+from orchestrator.agents import Agent, Request, Wordless
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.errors import AgentError, BudgetSpent, OrchestratorError
 from orchestrator.recorder import Recorder
@@ -56,9 +57,14 @@ def _requests(prompt: Prompt, stage: str, round_: int, samples: int, recorder: R
 async def _asked(agent: Agent, request: Request, recorder: Recorder) -> Reply | OrchestratorError:
     """The reply, kept, or why there is none."""
     if recorder.is_unanswered(request.folder):
-        return _NO_REPLY
+        if (paid := kept.wordless(request.folder)) is not None:
+            recorder.wordless(paid, request.folder)
+        return paid or _NO_REPLY
     try:
         reply = await agent.propose(request)
+    except Wordless as error:
+        recorder.wordless(error.reply, request.folder)
+        return error
     except _OF_ONE_CALL as error:
         return error
     recorder.answered(reply, request.folder)
@@ -68,5 +74,5 @@ async def _asked(agent: Agent, request: Request, recorder: Recorder) -> Reply | 
 def _settled(request: Request, reply: Reply | OrchestratorError, recorder: Recorder) -> Proposal:
     if isinstance(reply, OrchestratorError):
         recorder.unanswered(reply, request.folder)
-        reply = _NO_REPLY
+        reply = kept.wordless(request.folder) or _NO_REPLY
     return Proposal(reply, request.folder)

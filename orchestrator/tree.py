@@ -22,6 +22,7 @@ from orchestrator.text import printable
 KERNEL_BYTES = 1_000_000  # of a kernel file; the longest honest one known is a tenth of it
 NAME_BYTES = 255  # of one component, the file system's own limit
 NAME_DEPTH = 16
+PATH_BYTES = 1024  # of a whole name: with the folder before it, well below the 4096 that the system takes
 
 
 @contextmanager
@@ -91,7 +92,7 @@ def _bad_name(name: str) -> str:
         raw = [os.fsencode(part) for part in path.parts]
     except UnicodeEncodeError:
         return "a name that is no text"
-    too_long = len(raw) > NAME_DEPTH or any(len(part) > NAME_BYTES for part in raw)
+    too_long = len(raw) > NAME_DEPTH or any(len(part) > NAME_BYTES for part in raw) or len(b"/".join(raw)) > PATH_BYTES
     refusals = {
         "a name with a NUL": "\0" in name,
         "a name with a backslash": "\\" in name,

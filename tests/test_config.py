@@ -59,6 +59,32 @@ def test_what_is_wrong_is_one_line(override: str, said: str) -> None:
     assert said in str(raised.value) and "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        (
+            "ORCHESTRATOR_LOPP__ROUNDS",
+            "ORCHESTRATOR_LOPP__ROUNDS: setting lopp.rounds is unknown; did you mean loop.rounds",
+        ),
+        ("orchestrator_judges__limits__call_s", "did you mean judge.limits.call_s"),
+        ("ORCHESTRATOR__LOOP__ROUNDS", "did you mean loop.rounds"),
+        ("ORCHESTRATOR_LOOP__ROUND", "did you mean loop.rounds"),
+        ("ORCHESTRATOR_JUDGE__LIMITS__CAL_S", "judge.limits.cal_s"),
+    ],
+)
+def test_a_variable_of_no_setting_is_one_line(monkeypatch: pytest.MonkeyPatch, variable: str, said: str) -> None:
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(UsageError) as raised:
+        config.load()
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_other_variables_are_not_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_WEBHOOK_URL", "https://example.org/")
+    monkeypatch.setenv("ANOTHER_ORCHESTRATOR_LOPP__ROUNDS", "1")
+    assert config.load().loop.rounds == config.Settings().loop.rounds
+
+
 def test_a_missing_or_broken_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         config.load(tmp_path / "none.yaml")

@@ -434,6 +434,8 @@ def test_reply_files_are_written(tree: Path) -> None:
         ("\ud800.py", "no text"),
         ("a" * 300, "too long"),
         ("a/" * 20 + "x.py", "too long"),
+        ("/".join(["a" * 255] * 16), "too long"),
+        ("/".join(["\N{LATIN SMALL LETTER E WITH ACUTE}" * 127] * 5), "too long"),
         ("ref.py/x.py", "on its way"),
     ],
 )

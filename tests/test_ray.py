@@ -45,8 +45,10 @@ def test_a_job_travels_as_data(tmp_path: Path) -> None:
 
 
 def test_a_workers_environment_holds_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = {"PATH": "/bin", "RAY_ADDRESS": "x", "HOME": "/h"}
-    for name in (*kept, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ORCHESTRATOR_WEBHOOK_URL", "AWS_SECRET_ACCESS_KEY"):
+    kept = {"PATH": "/bin", "RAY_ADDRESS": "x", "HOME": "/h", "RAY_AUTH_TOKEN": "Ray's own"}
+    keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ORCHESTRATOR_WEBHOOK_URL", "AWS_SECRET_ACCESS_KEY")
+    alike = ("HOMEBREW_GITHUB_API_TOKEN", "USER_PIN", "TMPDIR_KEY", "RAY_SECRET", "NVIDIA_API_KEY", "TRITON_TOKEN")
+    for name in (*kept, *keys, *alike):
         monkeypatch.setenv(name, kept.get(name, "secret"))
     environment = dict(os.environ)
     ray.scrub(environment)

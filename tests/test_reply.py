@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from orchestrator import reply
@@ -59,3 +61,12 @@ def test_a_quotation_is_no_file(sentence: str) -> None:
 )
 def test_no_code(text: str) -> None:
     assert files(text) == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["_" * 20_000, "`a.py" + "`" * 20_000 + "!", "a/" * 20_000 + "!", "a.py" * 20_000 + "!"]
+)
+def test_a_long_line_is_read_at_once(line: str) -> None:
+    began = time.monotonic()
+    assert list(files(f"{line}\n\n```python\n# {line}\n{CODE}```")) == ["rmsnorm_triton.py"]
+    assert time.monotonic() - began < 1

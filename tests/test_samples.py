@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, ledger, rounds
-from orchestrator.agents import Agent, Request
+from orchestrator import config, ledger, past, rounds
+from orchestrator.agents import Agent, Request, Wordless
 from orchestrator.agents.recorded import RecordedAgent
 from orchestrator.asking import Asking, Purse
 from orchestrator.config import Budget
@@ -141,6 +141,32 @@ async def test_a_call_that_fails_is_an_attempt_and_the_round_goes_on(rmsnorm: Op
     assert "3 of 3 cases wrong" in told(later.last["correct-1"]) and "529" not in told(later.last["correct-1"])
 
 
+async def test_what_a_model_took_for_no_word_is_counted(rmsnorm: Op, tmp_path: Path) -> None:
+    def agent() -> Scripted:
+        nothing = Wordless("declined", Reply("", "a model", Usage(1.0, 1000, 200)))
+        return Scripted(correct_1=(WRONG, nothing), correct_2=(GOOD, AgentError("away")))
+
+    run = await play(rmsnorm, tmp_path, Asking(agent(), (Purse("op", Budget()),)), 2, CORRECT)
+    assert statuses(run)[:2] == [Status.WRONG_VALUES, Status.INFRASTRUCTURE]
+    assert (run.cost.calls, run.cost.input_tokens, run.cost.output_tokens) == (3, 3000, 600)
+    workspaces = tmp_path / "workspaces"
+    assert [row["output_tokens"] for row in _rows(workspaces)["model_calls"]] == [200, 200, 200, None]
+    assert _rows(workspaces) == _rebuilt(workspaces)
+    asked, purse = agent(), Purse("op", Budget(tokens=2400))
+    with pytest.raises(BudgetSpent, match="tokens of 2400 is spent"):
+        await play(rmsnorm, tmp_path / "budget", Asking(asked, (purse,)), 2, CORRECT)
+    assert purse.tokens == 2400 and asked.asked == ["correct-1.1", "correct-1.2"]
+
+
+async def test_a_run_that_ends_without_a_word_is_in_the_ledger(rmsnorm: Op, tmp_path: Path) -> None:
+    nothing = Wordless("declined", Reply("", "a model", Usage(1.0, 1000, 200)))
+    with pytest.raises(AgentError, match="declined"):
+        await play(rmsnorm, tmp_path, Scripted(correct_1=(nothing,)), 1, CORRECT)
+    (call,) = _rows(tmp_path / "workspaces")["model_calls"]
+    assert (call["model"], call["output_tokens"]) == ("a model", 200)
+    assert _rows(tmp_path / "workspaces") == _rebuilt(tmp_path / "workspaces")
+
+
 async def test_a_run_is_decided_by_the_best_of_its_last_round(rmsnorm: Op, tmp_path: Path) -> None:
     agent = Scripted(correct_1=(WRONG, AgentError("529 overloaded")))
     run = await play(rmsnorm, tmp_path, agent, 2, CORRECT, "loop.rounds=1")
@@ -205,7 +231,8 @@ def in_a_process(work: Callable[[], object]) -> int:
 
 def test_a_killed_round_asks_only_for_what_had_not_come(rmsnorm: Op, tmp_path: Path) -> None:
     def agent() -> Scripted:
-        return Scripted(correct_1=(WRONG, AgentError("down"), WORSE), correct_2=(WORSE, GOOD, BETTER))
+        nothing = Wordless("declined", Reply("", "a model", Usage(1.0, 1000, 200)))
+        return Scripted(correct_1=(WRONG, AgentError("down"), nothing), correct_2=(WORSE, GOOD, BETTER))
 
     def killing() -> None:
         asyncio.run(play(rmsnorm, tmp_path, Killed(agent(), "correct-2.2"), 3, CORRECT, run_id=RUN_ID))
@@ -217,6 +244,8 @@ def test_a_killed_round_asks_only_for_what_had_not_come(rmsnorm: Op, tmp_path: P
     undisturbed = asyncio.run(play(rmsnorm, tmp_path / "undisturbed", agent(), 3, CORRECT, run_id=RUN_ID))
     assert again.asked == ["correct-2.2"], "neither what was answered nor what is known to have no answer"
     assert _story(resumed) == _story(undisturbed)
+    assert resumed.cost == undisturbed.cost and resumed.cost.calls == 5
+    assert _rows(tmp_path / "workspaces") == _rebuilt(tmp_path / "workspaces")
     assert resumed.best == undisturbed.best == 5 and resumed.remarks == undisturbed.remarks
 
 
@@ -257,3 +286,12 @@ def test_what_came_furthest() -> None:
     newest = replace(run.attempts[2], round=2)
     assert rounds.last(replace(run, attempts=(earlier, newest))) == (newest,)
     assert rounds.furthest(replace(run, attempts=())) is None
+
+
+async def test_a_run_that_goes_on_keeps_the_settings_that_it_was_begun_with(rmsnorm: Op, tmp_path: Path) -> None:
+    with pytest.raises(AgentError):
+        await play(rmsnorm, tmp_path, Scripted(correct_1=(AgentError("away"),)), 1, CORRECT, run_id=RUN_ID)
+    begun = past.find(RUN_ID, tmp_path / "workspaces").settings()
+    other = ("loop.rounds=7", "judge.limits.call_s=77")
+    await play(rmsnorm, tmp_path, Scripted(correct_1=(GOOD,)), 1, CORRECT, *other, run_id=RUN_ID)
+    assert past.find(RUN_ID, tmp_path / "workspaces").settings() == begun

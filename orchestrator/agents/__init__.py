@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.errors import AgentError
 from orchestrator.records import Prompt, Reply
 
 
@@ -26,6 +27,14 @@ class Request:
     sample: int = 1  # of those that are asked for at once in the round
 
 
+class Wordless(AgentError):
+    """The model was asked and paid, and said nothing: it declined, or used its tokens up. `reply` is what that cost."""
+
+    def __init__(self, said: str, reply: Reply) -> None:
+        super().__init__(said)
+        self.reply = reply
+
+
 class Agent(Protocol):
     """Whatever answers a prompt with a proposal."""
 
@@ -34,7 +43,7 @@ class Agent(Protocol):
     async def propose(self, request: Request) -> Reply:
         """Answer the request.
 
-        Raises AgentError when no answer could be had, UsageError when the configuration cannot work (a wrong key,
-        an unknown model, recorded replies that have run out).
+        Raises AgentError when no answer could be had (Wordless when one without a word was paid), UsageError when the
+        configuration cannot work (a wrong key, an unknown model, recorded replies that have run out).
         """
         ...

@@ -6,6 +6,7 @@ wants to see which provider is configured imports this and no SDK. A key stays a
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -49,14 +50,20 @@ def checked_key(key: SecretStr, variable: str) -> SecretStr:
 
 
 def checked_url(url: str, variable: str) -> str:
-    """The address, if it is one. Raises UsageError."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{variable} is {url!r}, which is no http:// or https:// address")
+    """The address, if it is one. Raises UsageError that shows no name and password."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:  # it may quote what stands before the host
+        usable = False
+    if not usable:
+        raise UsageError(f"{variable} is {shown_url(url)!r}, which is no http:// or https:// address")
     return url
 
 
 def shown_url(url: str) -> str:
-    """The address without a name and password in it, for messages."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    """What was given as an address, without a name and password in it, for messages.
+
+    Read as text, since what is no address may hold a password too, and a password a slash: all before the last @ goes.
+    """
+    return re.sub(r"^([a-z][a-z0-9+.-]*://)?.*@", r"\1", url, flags=re.IGNORECASE | re.DOTALL)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 
+from orchestrator.agents import Wordless
 from orchestrator.agents.failures import Options, Provider, Unsupported, one_line, translated
 from orchestrator.agents.pricing import PriceTable, cost
 from orchestrator.agents.retry import OnWait, RetryPolicy, Transient, Tries
-from orchestrator.errors import AgentError
 from orchestrator.records import Reply, Usage
 
 _CUT_OFF = ("max_tokens", "length")  # as Anthropic and OpenAI name it
@@ -106,11 +106,11 @@ class Line:
             )
 
     def _reply(self, heard: Heard, usage: Usage) -> Reply:
-        if not heard.text.strip():
-            raise AgentError(_nothing_said(self._provider, heard))
         model = heard.model or self._provider.model
         if self._prices is not None:
             usage = replace(usage, cost_usd=cost(usage, model, self._prices))
+        if not heard.text.strip():
+            raise Wordless(_nothing_said(self._provider, heard), Reply("", model, usage))
         return Reply(heard.text, model, usage, truncated=heard.stop in _CUT_OFF)
 
 

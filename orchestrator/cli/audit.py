@@ -125,17 +125,18 @@ def _gathered(asked: _Asked, result: Audit, workspaces: Path) -> Evidence:
 def _agent(asked: _Asked, terminal: Terminal) -> Agent:
     """Who reviews. Recorded reviews lie beside the file, in recorded/<its name>/."""
     from orchestrator.agents.choose import choose
+    from orchestrator.asking import Asking, Purse
 
-    beside = Path(asked.file.name)
+    beside, settings = Path(asked.file.name), asked.settings
     agent, why = choose(
-        asked.settings.agent.name,
+        settings.agent.name,
         op_recorded=beside.parent / "recorded" / beside.stem,
         single_op=True,
-        options=asked.settings.agent.options(),
+        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
         announce=terminal.say,
     )
     terminal.say(why)
-    return agent
+    return Asking(agent, (Purse("op", settings.budget.op),))
 
 
 async def _run(asked: _Asked, executor: Executor, terminal: Terminal, folder: Path) -> Evidence:

@@ -111,7 +111,7 @@ async def _drafted(name: str, sentence: str, settings: Settings, workspaces: Pat
         settings.agent.name,
         op_recorded=None,
         single_op=True,
-        options=settings.agent.options(),
+        options=settings.agent.options(require_sandbox=settings.judge.require_sandbox),
         announce=terminal.say,
     )
     terminal.say(why)

@@ -27,7 +27,9 @@ _CHECK_S = 600  # all decoys of an op
 _SLACK_S = 60  # for the reference and the judge's own work, beyond what the candidate may take
 _KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CC")
 _KEPT_FOR_GCC = ("LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH")  # Triton compiles its launchers
-_KEPT_PREFIXES = ("TRITON_", "HIP_", "ROCR_", "NVIDIA_", "HSA_", "OPENBLAS_", "OMP_")
+_KEPT_OF_NVIDIA = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_TF32_OVERRIDE")
+_KEPT_PREFIXES = ("TRITON_", "HIP_", "ROCR_", "HSA_", "OPENBLAS_", "OMP_")  # their names differ by release
+_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
 _REPORT_LIMIT_BYTES = 64 << 20
 _OTHER_JOB = "the judge answered another job than the one it was given"
 
@@ -188,8 +190,14 @@ def judge_environment() -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name in (*_KEPT, *_KEPT_FOR_GCC) or name.startswith(_KEPT_PREFIXES)
+        if name in (*_KEPT, *_KEPT_FOR_GCC, *_KEPT_OF_NVIDIA)
+        or (name.startswith(_KEPT_PREFIXES) and not names_a_secret(name))
     }
     here = str(Path(__file__).resolve().parents[2])  # a checkout need not be installed
     path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
     return kept | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def names_a_secret(variable: str) -> bool:
+    """Whether a variable's name says that it holds a key, a password or the like."""
+    return any(word in variable.upper() for word in _SECRETS)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchestrator import __version__
 from orchestrator.errors import JudgeError, JudgeLost, UsageError
-from orchestrator.executors.local import LocalExecutor, judge_environment
+from orchestrator.executors.local import LocalExecutor, judge_environment, names_a_secret
 from orchestrator.measured import Measured, MeasureJob, SweepJob, Swept
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report, from_json, to_json
 from orchestrator.text import printable
@@ -34,7 +34,8 @@ AnyJob = TypeVar("AnyJob", bound=Job | MeasureJob | SweepJob | OpCheckJob)
 _TIMED: dict[str, type[MeasureJob] | type[SweepJob]] = {"MeasureJob": MeasureJob, "SweepJob": SweepJob}
 _OTHER_JOB = "the judge answered another job than the one it was given"
 _KIND = "accelerator_type:"  # Ray's own custom resource for the kind of a node's cards
-_KEPT_FOR_RAY = ("RAY_", "HOME", "TMPDIR", "USER")  # and what a judge's environment keeps
+# Beside what a judge's environment keeps, for Ray itself. The last three let it into its cluster; no judge gets them.
+_KEPT_FOR_RAY = ("HOME", "TMPDIR", "USER", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_TLS_SERVER_KEY")
 
 
 @dataclass(frozen=True)
@@ -240,10 +241,11 @@ class RemoteJudge:
 
 
 def scrub(environment: Any) -> None:
-    """Takes from a worker's environment what no judge needs; keys are among that."""
-    kept = judge_environment()
-    for name in [name for name in environment if name not in kept and not name.startswith(_KEPT_FOR_RAY)]:
-        del environment[name]
+    """Takes from a worker's environment what neither a judge nor Ray needs; keys are among that."""
+    kept = {*judge_environment(), *_KEPT_FOR_RAY}
+    for name in list(environment):
+        if name not in kept and (names_a_secret(name) or not name.startswith("RAY_")):
+            del environment[name]
 
 
 def parcel(job: AnyJob) -> Parcel:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agents import Agent, Request
+from orchestrator.agents import Agent, Request, keys
 from orchestrator.agents.choose import AgentOptions, choose
 from orchestrator.errors import UsageError
 
@@ -95,6 +95,35 @@ def test_an_op_without_recorded_replies(tmp_path: Path, name: str) -> None:
 def test_a_named_provider_without_its_key(recorded: Path, name: str, variable: str) -> None:
     with pytest.raises(UsageError, match=f"{variable}.* set"):
         _choose(name, recorded)
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"])
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("user:pa55@host/v1", "'host/v1'"),
+        ("user:pa55/@host/v1", "'host/v1'"),
+        ("user:pa55@wo@host/v1", "'host/v1'"),
+        ("ftp://user:pa55@host/v1", "'ftp://host/v1'"),
+        ("http://[user:pa55@host/v1", "'http://host/v1'"),
+        ("http://user:pa55@h\N{ACCOUNT OF}st/v1", "'http://h\N{ACCOUNT OF}st/v1'"),
+    ],
+)
+def test_an_address_that_is_none_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, variable: str, address: str, shown: str
+) -> None:
+    agent = variable.partition("_")[0]
+    monkeypatch.setenv(f"{agent}_API_KEY", "sk-a")
+    monkeypatch.setenv(variable, address)
+    with pytest.raises(UsageError, match=f"{variable} is .*no http:// or https:// address") as caught:
+        _choose(agent.lower(), None)
+    assert shown in str(caught.value) and "pa55" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["http://user:pa55@host:8/v1", "http://user:pa/55@host:8/v1"])
+def test_the_address_that_messages_name_has_no_password(address: str) -> None:
+    assert keys.shown_url(address) == "http://host:8/v1"
+    assert keys.shown_url("https://host/v1") == "https://host/v1"
 
 
 @pytest.mark.parametrize(("name", "hint"), [("antropic", "'anthropic'"), ("OpenAI", "'openai'"), ("zzz", None)])

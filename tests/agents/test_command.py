@@ -273,21 +273,26 @@ def test_the_network_is_as_the_preset_says(
     assert said(folder) == expected
 
 
+# Its system calls are refused by a filter, as a kernel without it refuses them.
+WITHOUT_LANDLOCK = """
+import os, sys
+from orchestrator.judge import linux, seccomp
+column, architecture = seccomp._ARCHITECTURES[seccomp.platform.machine()]
+beginning = seccomp._beginning(column, architecture)
+filter = [*beginning, *seccomp._refused(444), seccomp._op(seccomp._RETURN, seccomp._ALLOW)]
+linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+linux.install_filter(b"".join(filter))
+"""
+
+
 def test_where_landlock_lacks_it_is_said_or_refused(tmp_path: Path) -> None:
-    """Its system calls are refused by a filter, as a kernel without it refuses them."""
-    code = (
-        "import asyncio, pathlib, sys\n"
+    code = WITHOUT_LANDLOCK + (
+        "import asyncio, pathlib\n"
         "from orchestrator.agents import Request\n"
         "from orchestrator.agents.command import CommandAgent\n"
         "from orchestrator.agents.presets import Preset\n"
         "from orchestrator.errors import AgentError\n"
-        "from orchestrator.judge import linux, seccomp\n"
         "from orchestrator.records import Prompt\n"
-        "column, architecture = seccomp._ARCHITECTURES[seccomp.platform.machine()]\n"
-        "beginning = seccomp._beginning(column, architecture)\n"
-        "filter = [*beginning, *seccomp._refused(444), seccomp._op(seccomp._RETURN, seccomp._ALLOW)]\n"
-        "linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)\n"
-        "linux.install_filter(b''.join(filter))\n"
         "for required in (False, True):\n"
         "    agent = CommandAgent(Preset(command='true'), print, require_sandbox=required)\n"
         f"    request = Request(Prompt('', ()), 'correct', 1, pathlib.Path({str(tmp_path)!r}))\n"
@@ -298,6 +303,23 @@ def test_where_landlock_lacks_it_is_said_or_refused(tmp_path: Path) -> None:
     assert "not confined: file rules (no Landlock here: the agent can read and write whatever you can)" in lines
     (refused,) = (line for line in lines.splitlines() if line.startswith("refused:"))
     assert "could not be started: this machine lacks file rules" in refused
+
+
+@pytest.mark.parametrize("asks", [("audit", str(GOOD), "--model"), ("ops", "new", "mine", "--from", "rows")])
+def test_no_command_starts_it_unconfined_where_the_sandbox_is_required(tmp_path: Path, asks: tuple[str, ...]) -> None:
+    started = tmp_path / "started"
+    code = WITHOUT_LANDLOCK + "os.execv(sys.executable, [sys.executable, '-m', 'orchestrator', *sys.argv[1:]])"
+    given = {"agent.command": f"touch {started}", "agent.timeout_s": 60, "judge.require_sandbox": True}
+    overrides = [word for name, value in given.items() for word in ("-c", f"{name}={value}")]
+    result = subprocess.run(
+        [sys.executable, "-c", code, *asks, "--agent", "command", *overrides],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ZOO.parents[1])},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 3 and "this machine lacks file rules" in result.stderr, result.stderr
+    assert not started.exists()
 
 
 def test_the_launcher_imports_no_torch() -> None:

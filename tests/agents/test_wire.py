@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from orchestrator.agents import Request
+from orchestrator.agents import Request, Wordless
 from orchestrator.agents.anthropic import AnthropicAgent
 from orchestrator.agents.failures import Refusal, refused_parameter
 from orchestrator.agents.openai import OpenAIAgent
@@ -244,9 +244,13 @@ async def test_a_web_page_as_an_error(dialect: Dialect, server: Server, request_
 
 
 async def test_an_empty_reply_is_no_answer(dialect: Dialect, server: Server, request_: Request) -> None:
-    server.answers = [sse(*dialect.events((" \n",)))]
-    with pytest.raises(AgentError, match="empty reply"):
+    server.answers = [sse(*dialect.events((" \n",))), sse(*dialect.events(("a word",)))]
+    with pytest.raises(Wordless, match="empty reply") as caught:
         await dialect.agent(policy=QUICK).propose(request_)
+    said = await dialect.agent(policy=QUICK).propose(request_)
+    spent = caught.value.reply
+    assert spent.model == said.model and spent.usage.requests == 1
+    assert replace(spent.usage, latency_s=0.0) == replace(said.usage, latency_s=0.0), "it was paid as any reply"
 
 
 async def test_no_word_before_the_limit(dialect: Dialect, server: Server, request_: Request) -> None:

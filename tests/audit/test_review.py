@@ -171,7 +171,8 @@ def test_a_review_that_cannot_be_read_is_no_clean_bill() -> None:
     assert "The review cannot be read" in report.to_markdown(clean, tree=False, evidence=evidence)
 
 
-def test_the_command_replays_a_recorded_review(tmp_path: Path) -> None:
+def audited(tmp_path: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """The command with a recorded review."""
     (tmp_path / "kernel.py").write_bytes(KERNEL)
     folder = tmp_path / "recorded" / "kernel"
     folder.mkdir(parents=True)
@@ -180,7 +181,17 @@ def test_the_command_replays_a_recorded_review(tmp_path: Path) -> None:
     (folder / "recorded.yaml").write_text(yaml.safe_dump([entry]))
     line = [sys.executable, "-m", "orchestrator", "audit", "kernel.py", "--model", "--agent", "recorded", "--json"]
     environment = {"PYTHONPATH": str(ROOT)}
-    result = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run([*line, *more], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_command_replays_a_recorded_review(tmp_path: Path) -> None:
+    result = audited(tmp_path)
     assert result.returncode == 1, "its source has a grave finding"
     assert [one["outcome"] for one in json.loads(result.stdout)["reviewed"]["tested"]] == ["not tested"]
     assert len(list((tmp_path / "workspaces" / "audits").iterdir())) == 1
+
+
+def test_a_review_is_asked_for_within_the_budget(tmp_path: Path) -> None:
+    result = audited(tmp_path, "-c", "budget.op.wall_s=0.000001")
+    assert result.returncode == 1 and "budget.op.wall_s of 1e-06 is spent" in result.stderr and not result.stdout
+    assert not list(tmp_path.glob("workspaces/audits/*/reply.md"))

@@ -107,7 +107,9 @@ async def test_nothing_is_written_outside_and_nothing_survives(judge: LocalExecu
 async def test_the_environment_of_judge_and_candidate_holds_no_key(
     judge: LocalExecutor, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "planted-secret")
+    for name in ("ANTHROPIC_API_KEY", "NVIDIA_API_KEY", "TRITON_TOKEN", "HIP_Passwd", "NVIDIA_ANYTHING"):
+        monkeypatch.setenv(name, "planted-secret")
+    monkeypatch.setenv("NVIDIA_VISIBLE_DEVICES", "all")
     kernel = rb"""
 import os
 import torch
@@ -122,8 +124,10 @@ def rmsnorm_triton(x, w, eps=1e-6):
     executor = LocalExecutor(DEVICE, tmp_path / "judge.log")
     try:
         report = await executor.judge(make_job(kernel))
+        judges = Path(f"/proc/{executor.pid}/environ").read_bytes()
     finally:
         await executor.close()
+    assert b"NVIDIA_VISIBLE_DEVICES=all" in judges and b"planted-secret" not in judges
     assert report.status is Status.RUNTIME_ERROR
     assert "TRITON_CACHE_DIR" in report.cases[0].detail, "the candidate did look"
     assert "planted-secret" not in str(report)
