@@ -270,7 +270,7 @@ BUILTINS = words(
     OSError UserWarning DeprecationWarning RuntimeWarning FutureWarning Warning ArithmeticError ZeroDivisionError
     LookupError MemoryError __debug__"""
 )
-# In a kernel: what Triton knows, and what takes numbers. Its interpreter runs the body as Python, with all that reaches.
+# In a kernel: what Triton knows, and what takes numbers. Its interpreter runs the body as Python, with all its reach.
 KERNEL_BUILTINS = words(
     """range float int bool min max pow sum list tuple len abs all any round divmod isinstance enumerate zip reversed
     print"""
