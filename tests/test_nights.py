@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +27,7 @@ from orchestrator.attempt import Judged
 from orchestrator.errors import JudgeError, UsageError, WorkspaceError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.executors.pool import Pool, Slot
-from orchestrator.measured import Measured
+from orchestrator.measured import Measured, MeasureJob
 from orchestrator.nights import compare, night, report, retention, story, webhook
 from orchestrator.nights.due import Due, Known, Reason, due
 from orchestrator.nights.story import Night, Standing
@@ -225,6 +226,32 @@ def test_no_champion_falls_by_one_failure(nights: Nights) -> None:
     unsteady = nights.one(judge=FailsOnce(nights.scenario.scripts, nights.place / "spent.log"))
     assert unsteady.exit_code == 1 and [one.what for one in unsteady.regressions] == ["unsteady"]
     assert unsteady.demotions == {} and Workspace.open(nights.workspaces, "layernorm").read("layernorm_triton.py")
+
+
+class ConvictsWhileTimed(ScriptedJudge):
+    """A card that others use too: a kernel runs out of time while it is timed, so many times."""
+
+    left = 1
+
+    async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
+        found = await super().measure(job, tell)
+        if not self.left:
+            return found
+        self.left -= 1
+        return Measured(Status.TIMEOUT, "a call took too long", found.nonce, seed=3)
+
+
+def test_no_champion_falls_by_one_timing(nights: Nights) -> None:
+    busy = ConvictsWhileTimed(nights.scenario.scripts, nights.place / "spent.log")
+    unsteady = nights.one(judge=busy)
+    assert unsteady.demotions == {} and [one.what for one in unsteady.regressions] == ["unsteady"]
+    assert "TIMEOUT, then PASSED with the same values: while it was timed:" in unsteady.regressions[0].text
+    assert nights.one().exit_code == 0, "what it was before is in its run, not in that night"
+    busy.left = 2
+    fallen = nights.one(judge=busy)
+    (demoted,) = fallen.regressions
+    assert demoted.what == "demoted" and demoted.text == "TIMEOUT: while it was timed: a call took too long"
+    assert list(fallen.demotions) == [demoted.op] == [unsteady.regressions[0].op]
 
 
 class Broken(ScriptedJudge):
