@@ -59,7 +59,10 @@ def _how(op: str) -> str:
 def _of_run(run_id: str, workspaces: Path, load: Callable[[str], Op]) -> Source:
     ended = finish.find(run_id, workspaces, load)
     run, name = ended.run, ended.op.spec.kernel_name
-    assert run.best is not None
+    if run.best is None:
+        raise UsageError(
+            f"{run.id} has a kernel that passed and none that was accepted; `adopt {run.id} --reason TEXT` accepts it"
+        )
     attempt = run.attempts[run.best - 1]
     kernel = ended.branch.workspace.read_at(name, str(attempt.commit))
     if kernel is None:
