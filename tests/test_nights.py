@@ -34,6 +34,7 @@ from orchestrator.nights.story import Night, Standing
 from orchestrator.ops import Op
 from orchestrator.progress import Progress
 from orchestrator.records import Job, Report, Status
+from orchestrator.report import gather
 from orchestrator.watch import Silent
 from orchestrator.workspace import Workspace
 from tests.agents.loopback import Answer, serving
@@ -143,6 +144,10 @@ def test_a_champion_that_fell_is_replaced_by_what_is_generated(nights: Nights) -
     assert [(one.op, one.decision) for one in fallen.generated] == [("rmsnorm", "MERGE")] and fallen.exit_code == 1
     champion = Workspace.open(nights.workspaces, "rmsnorm").champion("rmsnorm_triton.py")
     assert champion is not None and champion.run == fallen.generated[0].run
+    by_name = {op.name: op for op in nights.scenario.ops}
+    told = gather.gather(nights.workspaces, gather.night, by_name.__getitem__)
+    assert told.chosen == {champion.run}
+    assert [one.runs for one in told.nights].count((champion.run,)) == 1, "a night's batch is told once"
     after = nights.one("night.generate=[failed]")
     assert (
         after.exit_code == 0
@@ -335,8 +340,11 @@ def test_only_what_was_rejected_long_ago_is_pruned(nights: Nights) -> None:
     jobs = {path.parent.parent.parent.name.split("-")[0]: path for path in sorted(runs.glob("*/attempts/*/job"))}
     (record,) = runs.glob("layernorm-*/run.json")
     record.write_text(record.read_text().replace('"decision": "MERGE"', '"decision": "ABANDON"'))
+    swept = record.parent / "sweeps" / "01" / "job"
+    assert swept.is_dir()
     assert retention.prune(nights.workspaces, time.time() - 86400) == 0, "nothing is that old"
     assert retention.prune(nights.workspaces, time.time() + 1) > 0
+    assert not swept.exists() and swept.parent.is_dir()
     assert not jobs["layernorm"].exists() and (jobs["layernorm"].parent / "report.json").is_file()
     assert jobs["rmsnorm"].is_dir(), "accepted work stays"
     record.write_text("{}")
