@@ -72,7 +72,7 @@ def test_the_composing_function_computes_nothing(rmsnorm: Op, text: str, said: s
 def composed(op: Op, folder: Path, text: str) -> dict[str, object]:
     lay_out(op.workspace_files(), folder)
     trials = [to_json(Trial({"M": 3, "N": 5}), indent=None), to_json(Trial({"M": 4, "N": 7}), indent=None)]
-    names = (f"{op.name}_triton", op.spec.function, op.spec.reference)
+    names = (f"{op.name}_triton", op.spec.function)
     return composing.composed(str(folder), *names, trials, text, f"{op.name}_composed")
 
 
