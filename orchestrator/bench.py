@@ -110,10 +110,12 @@ def _weighed(result: Benched, op: Op, settings: Settings) -> Benched:
     measurement = None if reason else weigh.weigh(result.measured, rungs_left=0)
     if least := least_inside(measurement, thresholds):
         measurement = weigh.within(result.measured, least, thresholds.outside_share, rungs_left=0) or measurement
+    grave = ", ".join(f"{one.rule} in line {one.line}" for one in result.report.grave)
     verdict = decide(
-        *(Status.PASSED, True, measurement, thresholds),
+        *(Status.PASSED, result.report.accepted, measurement, thresholds),
         unmeasured_reason=reason,
         rounds=settings.loop.rounds,
+        objection=f"the audit establishes {grave}" if grave else "",
     )
     return Benched(result.file, result.sha256, result.report, result.measured, measurement, verdict)
 

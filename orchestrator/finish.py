@@ -10,18 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator import past
+from orchestrator import kept, past
 from orchestrator.attempt import judge_kernel
 from orchestrator.config import Settings
 from orchestrator.errors import UsageError
 from orchestrator.executors import Executor
 from orchestrator.measured import Measured
-from orchestrator.measuring import started
+from orchestrator.measuring import MEASURED, started
 from orchestrator.ops import Op
-from orchestrator.recorder import Recorder
-from orchestrator.records import Decision, Judging, Run, Verdict, from_json
+from orchestrator.recorder import MEASUREMENTS, Recorder
+from orchestrator.records import Decision, Judging, Run, Status, Verdict, from_json
 from orchestrator.settle import conclude, weighed
 from orchestrator.text import printable
+from orchestrator.tree import os_errors
 from orchestrator.watch import Watch
 from orchestrator.workspace import RunBranch, Workspace
 
@@ -34,6 +35,16 @@ class Ended:
     branch: RunBranch
     op: Op
     folder: Path
+
+    def measured(self, attempt: int) -> Measured | None:
+        """The newest measurement of that attempt that came to something."""
+        found = None
+        with os_errors(f"read the measurements in {self.folder}"):
+            for one in sorted((self.folder / MEASUREMENTS).glob(f"*/{MEASURED}")):
+                measured = from_json(Measured, one.read_bytes())
+                if kept.against(one.parent).attempt == attempt and measured.status is Status.PASSED:
+                    found = measured
+        return found
 
 
 def find(run_id: str, workspaces: Path, load: Callable[[str], Op]) -> Ended:
@@ -83,7 +94,7 @@ def adopt(ended: Ended, reason: str, watch: Watch) -> Run:
     run, report = replace(ended.run, best=best), ended.run.attempts[best - 1].report
     judging = Judging(report.device, report.interpreted, report.versions, report.sandbox)
     recorder = Recorder.reopen(ended.folder, ended.branch, run, ended.op, judging, watch)
-    recorder.recall(_last_measured(ended.folder))
+    recorder.recall(ended.measured(best))
     was = f"{run.verdict.decision}: {run.verdict.reason}" if run.verdict else "undecided"
     with recorder.recording():
         recorder.remark(f"Before a person adopted it, the decision was {was}")
@@ -91,8 +102,3 @@ def adopt(ended: Ended, reason: str, watch: Watch) -> Run:
             recorder.remark(f"It was adopted although {objection}")
         conclude(recorder, Verdict(Decision.MERGE, f"Adopted by a person: {printable(reason.strip(), 300)}"))
     return recorder.run
-
-
-def _last_measured(folder: Path) -> Measured | None:
-    found = sorted(folder.glob("measurements/*/measured.json"))
-    return from_json(Measured, found[-1].read_bytes()) if found else None

@@ -8,10 +8,12 @@ read. Whether the folder is as it should be is `guard`'s question.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
@@ -129,6 +131,25 @@ def write_whole(path: Path, text: str) -> None:
         partial = path.with_name(f".{path.name}.partial")
         partial.write_bytes(text.encode("utf-8", "surrogatepass"))
         partial.replace(path)
+
+
+def put_in_place(new: Path, place: Path) -> None:
+    """Moves a folder of ours to its place. What stood there is gone only when the new one stands, and stands again
+    where that fails or is interrupted.
+    """
+    beside = Path(tempfile.mkdtemp(prefix=f".{place.name}-before-", dir=place.parent))
+    before = beside / place.name
+    try:
+        if place.exists():
+            place.rename(before)
+        new.rename(place)
+    except BaseException:
+        if before.exists() and not place.exists():
+            before.rename(place)
+        with suppress(OSError):  # where it holds what stood there still, it stays
+            beside.rmdir()
+        raise
+    shutil.rmtree(beside)
 
 
 def remove_tree(tree: Path) -> None:

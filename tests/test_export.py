@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,19 @@ from orchestrator.export.envelope import Sizes
 from orchestrator.ops import Op
 from orchestrator.ops.spec import OpSpec
 from orchestrator.recorder import Recorder
-from orchestrator.records import CaseResult, Judging, Prompt, Reply, Report, Status, Usage, Verdict
+from orchestrator.records import (
+    AuditFinding,
+    CaseResult,
+    Judging,
+    Part,
+    Prompt,
+    Reply,
+    Report,
+    Severity,
+    Status,
+    Usage,
+    Verdict,
+)
 from orchestrator.settle import conclude
 from orchestrator.watch import Silent
 from tests.conftest import ZOO, zoo_kernel
@@ -251,6 +264,16 @@ def test_an_op_means_its_champion(rmsnorm: Op, tmp_path: Path) -> None:
     code, said = command("export", "rmsnorm", "--to", tmp_path / "out", "--workspaces", tmp_path)
     assert code == 0 and run in said
     assert "Adopted by a person: it is good" in (tmp_path / "out" / "rmsnorm_kernel" / "DECISION.md").read_text()
+
+
+def test_what_passed_and_was_not_accepted_is_exported_once_it_is_adopted(rmsnorm: Op, tmp_path: Path) -> None:
+    finding = AuditFinding(*("divided-by-block", Severity.HIGH, Part.CORRECTNESS, "k.py", 14, 1, "", ""), *("", ""))
+    run = recorded(rmsnorm, tmp_path, zoo_kernel("divides_by_block"), replace(of_rmsnorm(), audit=(finding,)))
+    for name in (run, "rmsnorm"):
+        code, said = command("export", name, "--to", tmp_path / "out", "--workspaces", tmp_path)
+        assert code == 2 and "\n" not in said.strip() and "adopt" in said, said
+    finish.adopt(finish.find(run, tmp_path, shipped), "N is a power of two here", Silent())
+    assert source.find(run, tmp_path, shipped).attempt.number == 1
 
 
 def git(folder: Path, *arguments: str) -> str:

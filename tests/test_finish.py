@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, finish, ops, rounds
+from orchestrator import config, finish, measuring, ops, rounds
 from orchestrator.attempt import Judged
 from orchestrator.decide import Thresholds, decide
 from orchestrator.errors import UsageError, WorkspaceError
@@ -248,6 +248,23 @@ def test_a_person_may_overrule(rmsnorm: Op, tmp_path: Path) -> None:
     text = git(tmp_path, "show", "main:DECISION.md")
     assert "Adopted by a person: it is good enough for our shapes" in text
     assert "the decision was UNMEASURED: As it was." in text
+
+
+def test_an_adopted_kernels_figures_are_its_own(rmsnorm: Op, tmp_path: Path) -> None:
+    """The later kernel was measured too, and discarded; where a stage was measured last says nothing of who leads."""
+    recorder = recorder_of(rmsnorm, tmp_path)
+    for number, found in enumerate((measured(shape(40)), measured(shape(60, best=40))), 1):
+        folder = recorder.asked(Prompt("", ()), "optimize", number)
+        judged = Judged(GOOD, f"k = {number}\n".encode())
+        recorder.judged("optimize", number, Reply("", "model", Usage(0.0)), judged, folder)
+        place, rivals = recorder.measures(number)
+        measuring.keep(found, place)
+        recorder.measured(number, found, rivals, 0, Thresholds().margin_floor)
+    conclude(recorder, Verdict(Decision.ESCALATE, "As it was."))
+    finish.adopt(finish.find(recorder.run.id, tmp_path, lambda name: rmsnorm), "the first is good", Silent())
+    assert git(tmp_path, "show", "main:rmsnorm_triton.py") == "k = 1"
+    text = git(tmp_path, "show", "main:DECISION.md")
+    assert "40.00" in text and "60.00" not in text
 
 
 def test_adopting_needs_a_reason(rmsnorm: Op, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -26,13 +27,14 @@ from orchestrator.attempt import Judged
 from orchestrator.errors import JudgeError, UsageError, WorkspaceError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.executors.pool import Pool, Slot
-from orchestrator.measured import Measured
+from orchestrator.measured import Measured, MeasureJob
 from orchestrator.nights import compare, night, report, retention, story, webhook
 from orchestrator.nights.due import Due, Known, Reason, due
 from orchestrator.nights.story import Night, Standing
 from orchestrator.ops import Op
 from orchestrator.progress import Progress
 from orchestrator.records import Job, Report, Status
+from orchestrator.report import gather
 from orchestrator.watch import Silent
 from orchestrator.workspace import Workspace
 from tests.agents.loopback import Answer, serving
@@ -142,6 +144,10 @@ def test_a_champion_that_fell_is_replaced_by_what_is_generated(nights: Nights) -
     assert [(one.op, one.decision) for one in fallen.generated] == [("rmsnorm", "MERGE")] and fallen.exit_code == 1
     champion = Workspace.open(nights.workspaces, "rmsnorm").champion("rmsnorm_triton.py")
     assert champion is not None and champion.run == fallen.generated[0].run
+    by_name = {op.name: op for op in nights.scenario.ops}
+    told = gather.gather(nights.workspaces, gather.night, by_name.__getitem__)
+    assert told.chosen == {champion.run}
+    assert [one.runs for one in told.nights].count((champion.run,)) == 1, "a night's batch is told once"
     after = nights.one("night.generate=[failed]")
     assert (
         after.exit_code == 0
@@ -227,6 +233,32 @@ def test_no_champion_falls_by_one_failure(nights: Nights) -> None:
     assert unsteady.demotions == {} and Workspace.open(nights.workspaces, "layernorm").read("layernorm_triton.py")
 
 
+class ConvictsWhileTimed(ScriptedJudge):
+    """A card that others use too: a kernel runs out of time while it is timed, so many times."""
+
+    left = 1
+
+    async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
+        found = await super().measure(job, tell)
+        if not self.left:
+            return found
+        self.left -= 1
+        return Measured(Status.TIMEOUT, "a call took too long", found.nonce, seed=3)
+
+
+def test_no_champion_falls_by_one_timing(nights: Nights) -> None:
+    busy = ConvictsWhileTimed(nights.scenario.scripts, nights.place / "spent.log")
+    unsteady = nights.one(judge=busy)
+    assert unsteady.demotions == {} and [one.what for one in unsteady.regressions] == ["unsteady"]
+    assert "TIMEOUT, then PASSED with the same values: while it was timed:" in unsteady.regressions[0].text
+    assert nights.one().exit_code == 0, "what it was before is in its run, not in that night"
+    busy.left = 2
+    fallen = nights.one(judge=busy)
+    (demoted,) = fallen.regressions
+    assert demoted.what == "demoted" and demoted.text == "TIMEOUT: while it was timed: a call took too long"
+    assert list(fallen.demotions) == [demoted.op] == [unsteady.regressions[0].op]
+
+
 class Broken(ScriptedJudge):
     """Ours fails."""
 
@@ -308,8 +340,11 @@ def test_only_what_was_rejected_long_ago_is_pruned(nights: Nights) -> None:
     jobs = {path.parent.parent.parent.name.split("-")[0]: path for path in sorted(runs.glob("*/attempts/*/job"))}
     (record,) = runs.glob("layernorm-*/run.json")
     record.write_text(record.read_text().replace('"decision": "MERGE"', '"decision": "ABANDON"'))
+    swept = record.parent / "sweeps" / "01" / "job"
+    assert swept.is_dir()
     assert retention.prune(nights.workspaces, time.time() - 86400) == 0, "nothing is that old"
     assert retention.prune(nights.workspaces, time.time() + 1) > 0
+    assert not swept.exists() and swept.parent.is_dir()
     assert not jobs["layernorm"].exists() and (jobs["layernorm"].parent / "report.json").is_file()
     assert jobs["rmsnorm"].is_dir(), "accepted work stays"
     record.write_text("{}")

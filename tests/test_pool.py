@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
+from orchestrator.errors import JudgeLost
 from orchestrator.executors.pool import Pool, Slot
 from orchestrator.measured import Measured, MeasureJob
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Report, Status
@@ -97,3 +99,46 @@ async def test_one_that_gives_up_waiting_to_measure_leaves_the_gpu_to_others() -
     measuring.cancel()
     await asyncio.wait_for(asyncio.gather(judging, pool.judge(JOB)), 5)
     assert [what for what, _ in seen] == ["judge", "judge"]
+
+
+class Lost(Slow):
+    """A judge whose machine goes away under its first job; it is asked nothing more."""
+
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        self._gone = False
+
+    async def _do(self, what: str) -> None:
+        assert not self._gone, "a dead judge was asked"
+        await asyncio.sleep(0.01)
+        self._gone = True
+        raise JudgeLost("its node is gone")
+
+
+async def test_a_measurement_that_waits_for_a_judge_that_is_lost_goes_to_another() -> None:
+    for gpus in ("ab", "aa"):  # on another GPU, and on its own
+        seen: list[tuple[str, tuple[str, ...]]] = []
+        pool = Pool([Slot(Lost([], seen), gpus[0]), Slot(Slow([], seen), gpus[1])])
+        judging = [asyncio.create_task(pool.judge(JOB)) for _ in range(2)]
+        await asyncio.sleep(0)
+        await asyncio.wait_for(asyncio.gather(*judging, pool.measure(MEASURE, lambda text: None)), 5)
+        assert sorted(what for what, _ in seen) == ["judge", "judge", "measure"]
+
+
+async def test_a_measurement_that_waits_for_the_only_judge_is_told_of_its_loss() -> None:
+    pool = Pool([Slot(Lost([], []), "a")])
+    asked = (pool.judge(JOB), pool.measure(MEASURE, lambda text: None))
+    ends = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 5)
+    assert [type(end) for end in ends] == [JudgeLost] * 2
+
+
+async def test_one_that_gives_up_waiting_to_measure_frees_no_judge_that_works() -> None:
+    seen: list[tuple[str, tuple[str, ...]]] = []
+    pool = Pool([Slot(Slow([], seen), "a")])
+    judging = asyncio.create_task(pool.judge(JOB))
+    await asyncio.sleep(0)
+    measuring = asyncio.create_task(pool.measure(MEASURE, lambda text: None))
+    await asyncio.sleep(0.005)
+    measuring.cancel()
+    await asyncio.wait_for(asyncio.gather(judging, pool.judge(JOB)), 5)
+    assert seen == [("judge", ("judge",))] * 2, "one after the other"

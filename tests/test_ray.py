@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from orchestrator import config
 from orchestrator.errors import JudgeError, JudgeLost, UsageError
 from orchestrator.executors import pool, ray
 from orchestrator.executors.pool import Pool, Slot
-from orchestrator.records import Job, Judging, Report, Status
+from orchestrator.records import Job, Judging, Report, Status, to_json
 from tests.conftest import MakeJob, zoo_kernel
 from tests.test_pool import JOB, MEASURE, Slow
 
@@ -84,6 +85,37 @@ def test_without_ray_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"pip install 'triton-kernel-orchestrator\[ray\]'"):
         pool.of(config.load(overrides=("judge.executor=ray",)).judge, None, Path())
+
+
+class Mixed(ray.Cluster):
+    """A cluster without Ray, whose first judge is on one kind of card and all others on another."""
+
+    def __init__(self) -> None:
+        self.judging, self._cards = None, ["H100"]
+
+    def judge(self) -> Any:
+        card = self._cards.pop() if self._cards else "A100"
+
+        async def begun() -> str:
+            return to_json(Judging(card, False, {}, ()), indent=None)
+
+        return SimpleNamespace(start=SimpleNamespace(remote=begun))
+
+
+class WithoutRay(ray.RayExecutor):
+    """Its actor is of this process."""
+
+    async def _asked(self, reference: Any) -> str:
+        return str(await reference)
+
+
+async def test_no_job_is_judged_on_another_kind_of_card() -> None:
+    cluster = Mixed()
+    await WithoutRay(cluster).start()
+    other = WithoutRay(cluster)
+    for _ in range(2):
+        with pytest.raises(JudgeError, match="judges on A100 and on H100"):
+            await other.start()
 
 
 # --- a real cluster --------------------------------------------------------------------------------------------------

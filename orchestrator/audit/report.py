@@ -12,6 +12,7 @@ from orchestrator.audit import running
 from orchestrator.audit.findings import Audit, AuditFinding, FileAudit, Part, Severity
 from orchestrator.audit.rules import ABOUT
 from orchestrator.audit.running import NOTHING_RUN, Evidence
+from orchestrator.records import Status
 from orchestrator.text import cell, code
 
 BESIDES = 8  # lines of a finding that are named after the first
@@ -27,12 +28,13 @@ def to_json(audit: Audit, evidence: Evidence = NOTHING_RUN) -> str:
 
 
 def exit_code(audit: Audit, evidence: Evidence = NOTHING_RUN) -> int:
-    """1 on a finding of severity high or a file that was judged and did not pass; 3 where the judge failed or
-    a model's review cannot be read.
+    """1 on a finding of severity high or a file that did not pass, judged or while it was timed; 3 where the judge
+    failed or a model's review cannot be read.
     """
     judged = verifying.exit_code([evidence.judged]) if evidence.judged is not None else 0
+    convicted = evidence.measured is not None and evidence.measured.status is not Status.PASSED
     unread = evidence.reviewed is not None and bool(evidence.reviewed.unread)
-    return max(audit.exit_code, judged, 3 if unread else 0)
+    return max(audit.exit_code, judged, int(convicted), 3 if unread else 0)
 
 
 def to_markdown(audit: Audit, *, tree: bool, evidence: Evidence = NOTHING_RUN) -> str:

@@ -8,7 +8,7 @@ nothing itself. Composed they must give what the whole gives, on the whole's own
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from orchestrator.agents import Agent, Request
 from orchestrator.convert import pure
 from orchestrator.convert.examples import PartSeen
 from orchestrator.convert.prober import Prober
+from orchestrator.convert.renaming import bound, rename
 from orchestrator.ops import Op
 from orchestrator.probed import Trial
 from orchestrator.tree import write_whole
@@ -149,25 +150,13 @@ def composed(op: Op, split: Split, kernels: Mapping[str, tuple[str, str]]) -> st
 def _renamed(text: str, part: str, taken: set[str]) -> tuple[list[str], str]:
     """A file's imports and the rest of it, with top-level names that another part has too renamed."""
     tree = ast.parse(text)
-    named = {name for node in tree.body for name in _bound(node)}
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    named = bound(tree.body) - bound(imports)
     change = {name: f"{name}_{part}" for name in named & taken}
     taken |= named | set(change.values())
-    imports = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom) and not _is_docstring(node)]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in change:
-            node.id = change[node.id]
-        elif isinstance(node, ast.FunctionDef) and node.name in change:
-            node.name = change[node.name]
-    return imports, "\n\n\n".join(ast.unparse(node) for node in rest)
-
-
-def _bound(node: ast.stmt) -> Sequence[str]:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        return [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
-    return []
+    rename(tree, change)
+    rest = [node for node in tree.body if node not in imports and not _is_docstring(node)]
+    return [ast.unparse(node) for node in imports], "\n\n\n".join(ast.unparse(node) for node in rest)
 
 
 def _is_docstring(node: ast.stmt) -> bool:

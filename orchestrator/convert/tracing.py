@@ -6,9 +6,11 @@ Owns the command's process: as the person would run it, without keys in its envi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -63,15 +65,29 @@ def _calls(command: str, target: Target, limit_s: float) -> list[dict[str, Any]]
 
 def _run(command: str, environ: dict[str, str], limit_s: float) -> None:
     try:
-        words = shlex.split(command)
-        done = subprocess.run(words, env=environ, capture_output=True, timeout=limit_s, check=False)
+        code, errors = _ended(shlex.split(command), environ, limit_s)
     except (OSError, IndexError, ValueError) as error:
         raise UsageError(f"--trace {command!r} cannot be run: {error}") from error
     except subprocess.TimeoutExpired:
         raise UsageError(f"--trace {command!r} took more than {limit_s:g} s; trace a shorter run") from None
-    if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().split("\n")[-1] or "without a word"
-        raise UsageError(f"--trace {command!r} ended with exit code {done.returncode}: {printable(last, 300)}")
+    if code:
+        last = errors.decode(errors="replace").strip().split("\n")[-1] or "without a word"
+        raise UsageError(f"--trace {command!r} ended with exit code {code}: {printable(last, 300)}")
+
+
+def _ended(words: list[str], environ: dict[str, str], limit_s: float) -> tuple[int, bytes]:
+    """The command's exit code and what it said on stderr. Where it takes too long, or the person ends this, all that it
+    started ends with it.
+    """
+    output = subprocess.PIPE
+    with subprocess.Popen(words, env=environ, stdout=output, stderr=output, start_new_session=True) as process:
+        try:
+            _, errors = process.communicate(timeout=limit_s)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.returncode, errors
 
 
 def _qualified(target: Target) -> str:

@@ -32,7 +32,7 @@ async def shaped(draft: Draft, found: Examined, probe: Asks) -> Draft:
     parts = await _parts(draft, found, probe)
     draft = _with_dims(draft, found, parts)
     draft = await constructed(draft, found, probe)
-    draft = await _indices(draft, found, probe)
+    draft = await _indices(draft, probe)
     return await _spans(draft, probe)
 
 
@@ -114,7 +114,7 @@ def _renamed(one: Input, call: Called, of: dict[Axis, str]) -> Input:
 # --- integers that are places
 
 
-async def _indices(draft: Draft, found: Examined, probe: Asks) -> Draft:
+async def _indices(draft: Draft, probe: Asks) -> Draft:
     """Integers that are places along a dim: those for which the dim's size is one too many."""
     for name, one in draft.inputs.items():
         if one.range is None or one.boolean or int(one.range[0]) < 0:

@@ -5,6 +5,7 @@ Owns how the folder is written: whole or not at all. What op.yaml and reference.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from orchestrator.convert.spec import spec
 from orchestrator.errors import UsageError
 from orchestrator.ops import Op
 from orchestrator.ops.spec import OpSpec
+from orchestrator.tree import put_in_place
 
 _NOWHERE = Path("/nonexistent")  # the folder of an op that is not written yet
 
@@ -50,17 +52,11 @@ def folder(contents: dict[str, str], place: Path) -> None:
             for file, text in contents.items():
                 (made / file).parent.mkdir(parents=True, exist_ok=True)
                 (made / file).write_text(text, encoding="utf-8")
-            if place.exists():
-                _keep(place / "recorded", made / "recorded")
-                place.rename(Path(beside) / "before")
-            made.rename(place)
+            if (place / "recorded").is_dir():
+                shutil.copytree(place / "recorded", made / "recorded", symlinks=True)
+            put_in_place(made, place)
     except OSError as error:
         raise UsageError(f"{place} cannot be written: {error.strerror}; give --ops-dir DIR") from error
-
-
-def _keep(old: Path, new: Path) -> None:
-    if old.is_dir():
-        old.rename(new)
 
 
 class _Plain(yaml.SafeDumper):

@@ -60,7 +60,7 @@ def for_report(guide: Guide, report: Report) -> Told:
     names = [name.replace("triton.language", "tl", 1) for name in names]
     names += [f"tl.tensor.{name}" for name in _TENSOR_LACKS.findall(text)]
     names += [shortened(name) for name in _NAMED.findall(text)]
-    missing = [name for name in dict.fromkeys(names) if guide.find(name) is None and _is_a_name(guide, name)]
+    missing = [name for name in dict.fromkeys(names) if guide.find(name) is None and _is_a_name(name)]
     called = [f"tl.{name}" for name in _CALLED.findall(text)]
     return Told(
         tuple(Missing(name, guide.near(name)) for name in missing[:_MOST]),
@@ -68,7 +68,7 @@ def for_report(guide: Guide, report: Report) -> Told:
     )
 
 
-def _is_a_name(guide: Guide, name: str) -> bool:
+def _is_a_name(name: str) -> bool:
     """Whether it is one of the language, not a module or a file of the package (`triton.compiler.errors`)."""
     prefix = name.rsplit(".", 1)[0]
     return prefix in ("tl", "tl.math", "tl.tensor", "libdevice") and not name.endswith((".py", ".core", ".math"))

@@ -95,7 +95,6 @@ class LocalExecutor:
             try:
                 return await self._ask(job)
             except _JudgeGone as gone:
-                await self.close()
                 if last_try:
                     raise JudgeError(f"the judge died twice on one attempt: {gone}") from gone
         raise AssertionError("unreachable")
@@ -103,7 +102,7 @@ class LocalExecutor:
     async def check_op(self, job: OpCheckJob) -> OpCheck:
         """What becomes of the op's decoys. They are ours: a judge that dies of them is not asked again."""
         await self.start()
-        self._send({"op": to_json(job, indent=None)})
+        await self._send({"op": to_json(job, indent=None)})
         return from_json(OpCheck, str((await self._receive(_CHECK_S))["check"]))
 
     async def measure(self, job: MeasureJob, tell: Callable[[str], None]) -> Measured:
@@ -126,7 +125,7 @@ class LocalExecutor:
     async def _told(self, what: str, job: Record, answered: str, silence: float, tell: Callable[[str], None]) -> str:
         """The answer to a job that says how far it is. A judge that dies meanwhile is an error."""
         await self.start()
-        self._send({what: to_json(job, indent=None)})
+        await self._send({what: to_json(job, indent=None)})
         while "progress" in (answer := await self._receive(silence)):
             tell(str(answer["progress"]))
         return str(answer[answered])
@@ -143,18 +142,19 @@ class LocalExecutor:
             sock.close()
 
     async def _ask(self, job: Job) -> Report:
-        self._send({"job": to_json(job, indent=None)})
+        await self._send({"job": to_json(job, indent=None)})
         answer = await self._receive(job.limits.total_s + job.limits.compile_s + _SLACK_S)
         report = from_json(Report, str(answer["report"]))
         if report.nonce != job.nonce:
             raise JudgeError(_OTHER_JOB)
         return report
 
-    def _send(self, message: channel.Message) -> None:
+    async def _send(self, message: channel.Message) -> None:
         assert self._sock is not None
         try:
             channel.send(self._sock, message)
         except channel.ChannelClosed as error:
+            await self.close()
             raise _JudgeGone(str(error)) from error
 
     async def _receive(self, seconds: float) -> channel.Message:
@@ -166,6 +166,7 @@ class LocalExecutor:
             await self.close()
             raise JudgeError(f"the judge said nothing for {seconds:g} s; its output is in {self._log}") from None
         except (channel.ChannelClosed, channel.ChannelViolation) as error:
+            await self.close()
             raise _JudgeGone(f"the judge's process ended: {self._last_line() or error}; see {self._log}") from error
         if "error" in answer:
             raise JudgeError(f"{printable(str(answer['error']), 400)}; see {self._log}")
@@ -182,7 +183,7 @@ class LocalExecutor:
 
 
 class _JudgeGone(JudgeError):
-    """The judge's process ended, or its channel broke."""
+    """The judge's process ended, or its channel broke. It is closed by then: the next job starts another."""
 
 
 def judge_environment() -> dict[str, str]:

@@ -146,22 +146,35 @@ class Pool:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[Slot]:
+        slot = None
         async with self._changed:
-            await self._until(lambda: self._quietest() is not None or not self._slots)
-            if not self._slots:
-                raise JudgeLost("every judge was lost with its machine")
-            gpu = self._quietest()
-            assert gpu is not None
-            self._taken.add(gpu)
-        slot = next(slot for slot in self._slots if slot.gpu == gpu)
+            while slot is None:
+                await self._until(lambda: self._quietest() is not None or not self._slots)
+                if not self._slots:
+                    raise JudgeLost("every judge was lost with its machine")
+                gpu = self._quietest()
+                assert gpu is not None
+                slot = await self._emptied(gpu)
         try:
-            async with self._changed:
-                await self._until(lambda: not [busy for busy in self._busy if busy.gpu == gpu])
-                self._busy.add(slot)
             yield slot
         finally:
-            self._taken.discard(gpu)
+            self._taken.discard(slot.gpu)
             await self._leave(slot)
+
+    async def _emptied(self, gpu: str) -> Slot | None:
+        """A judge of that GPU once no other has a job there; None if all of them were lost meanwhile."""
+        slot = None
+        self._taken.add(gpu)
+        try:
+            await self._until(lambda: not [busy for busy in self._busy if busy.gpu == gpu])
+            slot = next((slot for slot in self._slots if slot.gpu == gpu), None)
+        finally:
+            if slot is None:
+                self._taken.discard(gpu)
+                self._changed.notify_all()
+            else:
+                self._busy.add(slot)
+        return slot
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         self.waiting += 1

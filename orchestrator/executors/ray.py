@@ -141,8 +141,9 @@ class RayExecutor:
         """Begin the judge on some node, unless it has begun."""
         if self._judging is None:
             self._actor = self._cluster.judge()
-            self._judging = from_json(Judging, await self._asked(self._actor.start.remote()))
-            self._cluster.alike(self._judging)
+            judging = from_json(Judging, await self._asked(self._actor.start.remote()))
+            self._cluster.alike(judging)
+            self._judging = judging
         return self._judging
 
     async def judge(self, job: Job) -> Report:

@@ -9,14 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import finish, kept
+from orchestrator import finish
 from orchestrator.errors import UsageError, WorkspaceError
 from orchestrator.measured import Measured
-from orchestrator.measuring import MEASURED
 from orchestrator.ops import Op
-from orchestrator.recorder import MEASUREMENTS
-from orchestrator.records import Attempt, Run, Status, from_json
-from orchestrator.tree import os_errors
+from orchestrator.records import Attempt, Run
 from orchestrator.workspace import Workspace
 
 
@@ -62,20 +59,13 @@ def _how(op: str) -> str:
 def _of_run(run_id: str, workspaces: Path, load: Callable[[str], Op]) -> Source:
     ended = finish.find(run_id, workspaces, load)
     run, name = ended.run, ended.op.spec.kernel_name
-    assert run.best is not None
+    if run.best is None:
+        raise UsageError(
+            f"{run.id} has a kernel that passed and none that was accepted; `adopt {run.id} --reason TEXT` accepts it"
+        )
     attempt = run.attempts[run.best - 1]
     kernel = ended.branch.workspace.read_at(name, str(attempt.commit))
     if kernel is None:
         raise WorkspaceError(f"commit {attempt.commit} of {run.id} holds no {name}; was its repository copied whole?")
-    return Source(ended.op, run, attempt, kernel, dict(ended.branch.files), _measured(ended.folder, run), ended.folder)
-
-
-def _measured(folder: Path, run: Run) -> Measured | None:
-    """The newest measurement of the best attempt that came to something."""
-    found = None
-    with os_errors(f"read the measurements in {folder}"):
-        for one in sorted((folder / MEASUREMENTS).glob(f"*/{MEASURED}")):
-            measured = from_json(Measured, one.read_bytes())
-            if kept.against(one.parent).attempt == run.best and measured.status is Status.PASSED:
-                found = measured
-    return found
+    measured = ended.measured(run.best)
+    return Source(ended.op, run, attempt, kernel, dict(ended.branch.files), measured, ended.folder)

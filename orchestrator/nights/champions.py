@@ -15,7 +15,7 @@ from orchestrator.measured import Measured
 from orchestrator.nights.story import BEGUN, CHECKED, FOLDER, Checked, Standing
 from orchestrator.ops import Op
 from orchestrator.recorder import MEASUREMENTS, RUN
-from orchestrator.records import Run, from_json
+from orchestrator.records import Run, Status, from_json
 from orchestrator.workspace import Champion, Workspace
 
 
@@ -56,7 +56,8 @@ def demote(checked: Checked, held: Held, workspaces: Path, night: str) -> str:
 def record(held: Held, workspaces: Path) -> tuple[Measured | None, str]:
     """What was measured of a champion when it won, or the first time that a night timed it; and where that is."""
     for measured, where in _measurements(held.standing, workspaces):
-        return measured, where
+        if measured.status is Status.PASSED:
+            return measured, where
     return None, ""
 
 

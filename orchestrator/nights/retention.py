@@ -15,7 +15,7 @@ from orchestrator.recorder import RUN
 from orchestrator.records import Decision, Run, from_json
 from orchestrator.tree import os_errors, remove_tree
 
-_JOBS = ("attempts/*/job", "measurements/*/job", "judged-again/*/job")
+_JOBS = ("attempts/*/job", "measurements/*/job", "sweeps/*/job", "judged-again/*/job")
 _OF_NIGHTS = ("champions/*/job", "champions/*/*/job")
 _ACCEPTED = (Decision.MERGE, Decision.UNMEASURED)
 

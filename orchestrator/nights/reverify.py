@@ -1,7 +1,8 @@
 """One champion under tonight's torch, triton, driver and card: judged, audited, timed where there is a GPU.
 
-Owns that order and when a failure counts: a verdict that is not PASSED is asked for a second time with the same values,
-so that no champion falls by a process that something else killed. The verdict is the judge's, the findings the audit's.
+Owns that order and when a failure counts: a verdict that is not PASSED, also one of timing it, is asked for a second
+time with the same values, so that no champion falls by a process that something else killed. The verdict is the
+judge's, the findings the audit's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from orchestrator.audit.findings import Severity
 from orchestrator.config import Settings
 from orchestrator.errors import InfrastructureError
 from orchestrator.executors import Executor
+from orchestrator.measured import Measured
 from orchestrator.measuring import Rivals, measure_kernel
 from orchestrator.nights import champions, compare
 from orchestrator.nights.champions import Held
@@ -44,8 +46,8 @@ async def reverify(
         grave=_grave(held),
     )
     if not report.passed and report.status is not Status.INFRASTRUCTURE:
-        same = settings.model_copy(update={"judge": settings.judge.model_copy(update={"seed": report.seed})})
-        checked = replace(checked, again=(await _judged(held, executor, same, folder / "again")).status)
+        again = await _judged(held, executor, _with_seed(settings, report.seed), folder / "again")
+        checked = replace(checked, again=again.status)
     if checked.holds:
         checked = await _timed(checked, held, executor, settings, judging, workspaces, folder)
     write_whole(folder / CHECKED, to_json(checked))
@@ -74,24 +76,44 @@ async def _timed(
     workspaces: Path,
     folder: Path,
 ) -> Checked:
-    """With its speed, or why it has none. A kernel that is convicted while it is timed has not passed."""
+    """With its speed, or why it has none. A kernel that is convicted while it is timed, and again, has not passed."""
     if judging.interpreted:
         return replace(checked, unmeasured=NO_GPU)
     record, where = champions.record(held, workspaces)
-    try:
-        remove_tree(folder / "job")
-        measured = await measure_kernel(
-            *(held.champion.kernel, Rivals(), held.op, rendering(held.op), executor, settings, folder),
-            tell=lambda text: None,
-        )
-    except InfrastructureError as error:
-        return replace(checked, unmeasured=printable(str(error), 400))
+    measured = await _measured(held, executor, settings, folder)
+    if isinstance(measured, InfrastructureError):
+        return replace(checked, unmeasured=printable(str(measured), 400))
     if measured.status is not Status.PASSED:
-        return replace(checked, status=measured.status, message=f"while it was timed: {measured.message}")
+        again = await _measured(held, executor, _with_seed(settings, measured.seed), folder / "timed-again")
+        return replace(
+            checked,
+            status=measured.status,
+            message=f"while it was timed: {measured.message}",
+            again=Status.INFRASTRUCTURE if isinstance(again, InfrastructureError) else again.status,
+        )
     if fault := weigh.fault(measured):
         return replace(checked, unmeasured=fault)
     floor = held.op.spec.thresholds(settings.decision).margin_floor
     return replace(checked, speed=compare.speed(measured, record, where, floor))
+
+
+async def _measured(held: Held, executor: Executor, settings: Settings, folder: Path) -> Measured | InfrastructureError:
+    """How fast it is. A failure of ours is that champion's, and the others are timed."""
+    try:
+        with os_errors(f"make {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            remove_tree(folder / "job")  # of a night that was killed
+        return await measure_kernel(
+            *(held.champion.kernel, Rivals(), held.op, rendering(held.op), executor, settings, folder),
+            tell=lambda text: None,
+        )
+    except InfrastructureError as error:
+        return error
+
+
+def _with_seed(settings: Settings, seed: int | None) -> Settings:
+    """The same values once more."""
+    return settings.model_copy(update={"judge": settings.judge.model_copy(update={"seed": seed})})
 
 
 def _grave(held: Held) -> tuple[str, ...]:

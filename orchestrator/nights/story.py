@@ -82,7 +82,7 @@ class Checked(Record):
     message: str
     passed_cases: int
     cases: int
-    again: Status | None = None  # of a second verdict with the same values, where the first was not PASSED
+    again: Status | None = None  # of a second verdict, or timing, with the same values, where the first was not PASSED
     grave: tuple[str, ...] = ()  # what the audit found of severity high
     speed: Speed | None = None
     unmeasured: str = ""  # why it was not timed

@@ -15,7 +15,6 @@ from orchestrator import past
 from orchestrator.decide import Thresholds
 from orchestrator.errors import UsageError, WorkspaceError
 from orchestrator.measured import Measured
-from orchestrator.nights import story
 from orchestrator.ops import Op
 from orchestrator.ops.spec import kernel_name
 from orchestrator.past import Past, Timed
@@ -141,7 +140,7 @@ def named(run: str) -> Choice:
 
 def _nights(workspaces: Path) -> tuple[Night, ...]:
     plans = []
-    for path in (*(workspaces / FOLDER).glob(f"*/{FILE}"), *(workspaces / story.FOLDER).glob(f"*/{story.PLAN}")):
+    for path in (workspaces / FOLDER).glob(f"*/{FILE}"):  # those of nights too
         try:
             plans.append(from_json(Plan, path.read_bytes()))
         except ValidationError:

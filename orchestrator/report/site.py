@@ -20,7 +20,7 @@ from orchestrator import __version__, resources
 from orchestrator.errors import UsageError
 from orchestrator.report import changes, op_page, overview, run_page
 from orchestrator.report.gather import Gathered
-from orchestrator.tree import os_errors
+from orchestrator.tree import os_errors, put_in_place
 
 INDEX = "index.html"
 _MARK = "orchestrator-site"  # a file that says whose folder this is
@@ -39,20 +39,11 @@ def write(gathered: Gathered, out: Path) -> Path:
         new = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
         try:
             _fill(gathered, new)
-            _replace(new, out)
+            new.chmod(0o755)
+            put_in_place(new, out)
         finally:
             shutil.rmtree(new, ignore_errors=True)
     return out / INDEX
-
-
-def _replace(new: Path, out: Path) -> None:
-    """The new site in the place of an earlier one, which is gone only when the new one stands."""
-    new.chmod(0o755)
-    earlier = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    if out.exists():
-        out.rename(earlier / out.name)
-    new.rename(out)
-    shutil.rmtree(earlier)
 
 
 def _fill(gathered: Gathered, folder: Path) -> None:

@@ -12,10 +12,13 @@ from typer.testing import CliRunner
 
 from orchestrator.audit.engine import audit, audit_bytes
 from orchestrator.audit.findings import Part, Severity
-from orchestrator.audit.report import to_markdown
+from orchestrator.audit.report import exit_code, to_markdown
+from orchestrator.audit.running import Evidence
 from orchestrator.audit.sarif import to_sarif
 from orchestrator.cli import app
 from orchestrator.errors import UsageError
+from orchestrator.records import Status
+from tests.measurements import measured, shape
 
 ROOT = Path(__file__).parent.parent.parent
 FAULTS = Path(__file__).parent / "faults"
@@ -36,6 +39,11 @@ def silenced(comment: str) -> bytes:
 def test_exit_code_says_whether_something_is_grave() -> None:
     assert command(GRAVE).returncode == 1
     assert command(HONEST).returncode == 0
+
+
+def test_a_kernel_that_is_convicted_while_it_is_timed_has_not_passed() -> None:
+    for status, code in ((Status.PASSED, 0), (Status.TAMPERED, 1)):
+        assert exit_code(audit(HONEST), Evidence(measured=measured(shape(40), status=status))) == code
 
 
 def test_missing_file_and_folder_without_kernels_are_usage_errors(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,22 @@ async def test_sizes_are_told_apart_and_varied(
     assert not refused(result), refused(result)
     assert op.spec.dims == dims and any(fixed in one for one in op.spec.constraints)
     assert op.spec.tolerance["float32"].atol < 1e-4
+
+
+def test_a_script_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    with pytest.raises(UsageError, match="took more than 1 s"):
+        tracing.traced(
+            f"sh -c 'sleep 20 & echo $! > {noted}; sleep 21'",
+            extract.parse(f"{GIVEN}/normed.py:Standardised"),
+            limit_s=1.0,
+        )
+    command_line = Path("/proc") / noted.read_text().strip() / "cmdline"
+    for _ in range(50):
+        if not command_line.exists() or not command_line.read_bytes():  # nobody may have waited for it yet
+            return
+        time.sleep(0.1)
+    raise AssertionError("it runs on")
 
 
 @pytest.mark.long

@@ -72,7 +72,7 @@ def test_the_composing_function_computes_nothing(rmsnorm: Op, text: str, said: s
 def composed(op: Op, folder: Path, text: str) -> dict[str, object]:
     lay_out(op.workspace_files(), folder)
     trials = [to_json(Trial({"M": 3, "N": 5}), indent=None), to_json(Trial({"M": 4, "N": 7}), indent=None)]
-    names = (f"{op.name}_triton", op.spec.function, op.spec.reference)
+    names = (f"{op.name}_triton", op.spec.function)
     return composing.composed(str(folder), *names, trials, text, f"{op.name}_composed")
 
 
@@ -108,6 +108,45 @@ def test_the_parts_kernels_become_one_file_in_which_no_name_stands_for_two(rmsno
     exec(text, space)
     assert space["squares_triton"](None) == 1 and space["scaled_triton"](None) == 2  # type: ignore[operator]
     assert text.count("import torch") == 1 and "def rmsnorm_triton(x, w, eps=1e-6):" in text.replace("1e-06", "1e-6")
+
+
+SCOPES = """
+import torch
+BLOCK = {0}
+if BLOCK:
+    SIZE = BLOCK
+class Config:
+    BLOCK = BLOCK * 10
+    other = BLOCK
+    def asked(self):
+        return BLOCK
+async def later(BLOCK=BLOCK):
+    return BLOCK
+def k(p, BLOCK: int = BLOCK + 1):
+    return BLOCK, [SIZE for SIZE in (p,)], (lambda Config: Config)(p)
+def local():
+    SIZE = 5
+    return [SIZE + BLOCK for _ in range(1)]
+def {1}_triton(x):
+    global SIZE
+    SIZE += 1
+    return Config.other, Config().asked(), k(x), k(x, BLOCK=7), local(), SIZE, later.__defaults__, Config.__name__
+"""
+
+
+def test_a_name_that_a_function_or_class_has_for_itself_stays(rmsnorm: Op) -> None:
+    kernels = {
+        name: (f"{name}_triton", SCOPES.format(number, name)) for number, name in enumerate(("squares", "scaled"), 1)
+    }
+    space: dict[str, object] = {}
+    exec(split.composed(rmsnorm, Split(TEXT, {}), kernels), space)
+    for number, (name, (_, alone)) in enumerate(kernels.items(), 1):
+        apart: dict[str, object] = {}
+        exec(alone, apart)
+        *expected, _ = apart[f"{name}_triton"](0)  # type: ignore[operator]
+        *got, config = space[f"{name}_triton"](0)  # type: ignore[operator]
+        assert got == expected and expected[0] == number * 10
+        assert config == ("Config", "Config_scaled")[number - 1]
 
 
 @pytest.mark.long

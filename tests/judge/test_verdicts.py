@@ -16,10 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.ops import Op
-from orchestrator.records import Limits, Status, to_json
+from orchestrator.records import Limits, OpCheckJob, Status, to_json
 from tests.conftest import DEVICE, ZOO, MakeJob, visible, zoo_kernel
+from tests.test_pool import MEASURE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 KERNELS = [path for path in sorted((ZOO / "kernels").glob("*.py")) if visible(path)]
@@ -141,6 +143,21 @@ async def test_a_judge_that_is_killed_is_started_again(make_job: MakeJob, tmp_pa
         os.kill(executor.pid, 9)
         report = await executor.judge(make_job(zoo_kernel("good")))
         assert report.status is Status.PASSED
+    finally:
+        await executor.close()
+
+
+async def test_a_judge_that_dies_while_it_is_asked_for_else_is_not_asked_again(tmp_path: Path) -> None:
+    executor = LocalExecutor("cpu", tmp_path / "judge.log")
+    try:
+        decoys = OpCheckJob("/", "op", "k.py", "f", "r", {}, {}, {}, (), (), {}, (), {}, (), {}, {})
+        for asked in (executor.measure(MEASURE, print), executor.check_op(decoys)):
+            await executor.start()
+            assert executor.pid is not None
+            os.kill(executor.pid, 9)
+            with pytest.raises(JudgeError):
+                await asked
+            assert executor.pid is None, "what is asked next has a judge of its own"
     finally:
         await executor.close()
 

@@ -111,6 +111,24 @@ def test_only_an_earlier_report_is_replaced(gathered: Gathered, tmp_path: Path) 
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["site"]  # and nothing half made beside it
 
 
+def test_an_earlier_report_stands_until_the_new_one_does(
+    gathered: Gathered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, rename = tmp_path / "site", Path.rename
+    site.write(gathered, out).write_text("old")
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if target == out and (path / "index.html").read_text() != "old":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "rename", interrupted)
+        site.write(gathered, out)
+    assert (out / "index.html").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
 def test_a_run_under_way_is_told_as_one_without_a_decision(rmsnorm: Op, tmp_path: Path) -> None:
     run = Recorder.open(rmsnorm, "anthropic", config.load(), tmp_path, past_runs.H200, Silent()).run
     first = site.write(gather.gather(tmp_path, gather.everything, load), tmp_path / "report")

@@ -20,9 +20,7 @@ from orchestrator.records import from_json
 _DIGITS = 1e-9  # agreement in float64, in which the order of a sum does not show
 
 
-def composed(
-    folder: str, module: str, function: str, reference: str, trials: list[str], text: str, whole: str
-) -> dict[str, Any]:
+def composed(folder: str, module: str, function: str, trials: list[str], text: str, whole: str) -> dict[str, Any]:
     """`differs`: where the composed function, in float64, is not the reference; `calls`: each part's, in float32."""
     kernel = ModuleType(module)
     setattr(kernel, function, None)
@@ -34,7 +32,7 @@ def composed(
         _watch(space, whole, watched)
         with testfile.loaded(Path(folder), kernel) as test, torch.no_grad():
             for trial in (from_json(Trial, one) for one in trials):
-                if why := _differs(test, reference, space[whole], trial, watched):
+                if why := _differs(test, space[whole], trial, watched):
                     return {"differs": why, "calls": {}}
     except Exception as error:  # noqa: BLE001 - the model's split, executed
         return {"differs": f"{whole} raised {said(error)}", "calls": {}}
@@ -98,7 +96,7 @@ def _telling(name: str, part: FunctionType, watched: _Watched) -> Callable[..., 
     return telling
 
 
-def _differs(test: ModuleType, reference: str, whole: Callable[..., Any], trial: Trial, watched: _Watched) -> str:
+def _differs(test: ModuleType, whole: Callable[..., Any], trial: Trial, watched: _Watched) -> str:
     case = test.Case(trial.dims, trial.dtype, trial.scale)
     inputs = test.make_inputs(case, "cpu", trial.seed)
     want = tensors_of(test.exactly(inputs, case.parameters))
