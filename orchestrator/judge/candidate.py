@@ -36,6 +36,11 @@ class CandidateFailed(Exception):
         self.message = message
         self.detail = detail
 
+    @property
+    def ours(self) -> bool:
+        """Whether the machine failed, or somebody else's hand: nothing that the candidate is convicted of."""
+        return self.status is Status.INFRASTRUCTURE
+
 
 _DEVICE_ERRORS = ("CUDA error", "HIP error", "Triton Error")  # what torch adds to them is no help
 _NO_SPACE = os.strerror(errno.ENOSPC)
@@ -50,6 +55,8 @@ ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows o
 
 class Innocent(CandidateFailed):
     """What the candidate may have had no part in: it is given another process, once."""
+
+    ours = True
 
 
 class KilledFromOutside(Innocent):
@@ -284,7 +291,7 @@ class Candidate:
             if answer.get("lost"):  # every further call would fail of the same cause
                 self._kill()
             self._disk_has_room(str(answer.get("text", "")))
-            raise _raised(answer, what)
+            raise _raised(answer, what, interpreted=self._device == "cpu")
         return answer
 
     def _disk_has_room(self, text: str) -> None:
@@ -348,9 +355,9 @@ def how_it_ended(exit_: Exit, limits: Limits) -> str:
     return "closed its channel to the judge"
 
 
-def _raised(answer: Mapping[str, Any], what: str) -> CandidateFailed:
+def _raised(answer: Mapping[str, Any], what: str, *, interpreted: bool) -> CandidateFailed:
     """What the candidate's process says it raised. Text only: a verdict in it stays text."""
-    if limit := str(answer.get("limit", ""))[:_QUOTED]:
+    if interpreted and (limit := str(answer.get("limit", ""))[:_QUOTED]):
         # Nothing is gained by claiming this: a case that was not judged is a case that did not pass.
         message = f"cannot be judged without a GPU: {limit}"
         return CandidateFailed(Status.INFRASTRUCTURE, message[:300], message)
