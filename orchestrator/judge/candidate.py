@@ -48,6 +48,7 @@ _LEAST_FREE_BYTES = 16 << 20
 _CORES = os.cpu_count() or 1  # all of them busy for the whole time is within the limits
 
 
+_SAID = {"shape", "dtype", "device", "layout"}  # of each tensor
 _QUOTED = 4000  # characters of what a candidate says; its worker caps too, but is not to be trusted with it
 _MOST_KEPT_BYTES = 256 << 20  # of inputs that are kept as they were given
 ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows of the usual sizes
@@ -192,7 +193,7 @@ class Candidate:
     def _described(self, answer: channel.Message, evidence: object) -> Returned:
         """What the answer just received says was returned."""
         results = answer.get("results")
-        if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+        if not isinstance(results, list) or not all(map(_is_description, results)):
             raise self._forged("its description of the results is malformed")
         if not isinstance(evidence, dict):
             raise self._forged("its evidence is malformed")
@@ -240,10 +241,14 @@ class Candidate:
             wanted: list[Form] = [
                 (tuple(int(size) for size in one["shape"]), torch_dtype(one["dtype"]), None) for one in results
             ]
-        except (KeyError, TypeError, ValueError) as error:
+            for shape, dtype, _ in wanted:
+                torch.empty(
+                    shape, dtype=dtype, device="meta"
+                )  # no tensor has negative sizes, or more than fit a number
+        except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise self._forged("its description of the results is malformed") from error
         placed, total = slots(wanted)
-        if any(min(slot.shape, default=0) < 0 for slot in placed) or total > self._outputs.nbytes:
+        if total > self._outputs.nbytes:
             raise CandidateFailed(
                 Status.WRONG_SHAPE, f"returned {total} bytes, more than any result of this op can have"
             )
@@ -327,6 +332,11 @@ class Candidate:
 def _bytes(count: int) -> Slot:
     """So many, from a buffer's beginning."""
     return Slot(0, (count,), "uint8")
+
+
+def _is_description(result: object) -> bool:
+    """Whether it says of one result what the worker says of each."""
+    return isinstance(result, dict) and (result.get("type") != "torch.Tensor" or result.keys() >= _SAID)
 
 
 def confinement_of(kernel: Path, limits: Limits, device: str = "cpu", scratch: Path | None = None) -> Confinement:
