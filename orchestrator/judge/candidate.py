@@ -133,11 +133,6 @@ class Candidate:
         except CandidateFailed as failed:
             raise Innocent(Status.INFRASTRUCTURE, f"its process could not start: {failed.message}") from failed
 
-    def move(self, arenas: tuple[Arena, Arena]) -> None:
-        """Use these buffers from now on. On a GPU: a memfd's descriptor travels at the start alone."""
-        self._inputs, self._outputs = arenas
-        self.attach()
-
     def load(self) -> object:
         """Import the kernel file; returns what that is said to have changed in the process."""
         return self._ask({"do": "import"}, self._limits.import_s, "import").get("state")
