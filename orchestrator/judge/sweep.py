@@ -147,9 +147,11 @@ def _judge(progress: _Progress, means: Means) -> Report:
     except CandidateFailed as failed:
         verdict = (failed.status, failed.message, failed.detail)
     finally:
-        output = candidate.end().output
-        if means.room is not None:
-            means.room.leave()
+        try:
+            output = candidate.end().output
+        finally:
+            if means.room is not None:
+                means.room.leave()
     progress.seconds["total"] = time.perf_counter() - begun
     return progress.report(*verdict, output=output + progress.printed)
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pynvml
@@ -18,12 +18,13 @@ import torch
 
 from orchestrator import opcheck
 from orchestrator.config import JudgeSettings
+from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
-from orchestrator.judge import large, testfile
+from orchestrator.judge import large, sweep, testfile
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.ops import Op
 from orchestrator.ops.parts import Large
-from orchestrator.records import Fate, Status, to_json
+from orchestrator.records import Fate, Judging, Status, to_json
 from orchestrator.redteam.entries import CORPUS
 from orchestrator.tree import lay_out
 from orchestrator.verifying import KernelFile, verify
@@ -128,6 +129,30 @@ def test_what_the_candidate_does_in_the_large_case_is_its_own(
 ) -> None:
     kernel = zoo_kernel("good").replace(b"return y", after.encode())
     assert judged(small_rmsnorm, kernel, make_job, tmp_path)["status"] == status
+
+
+class Unending:
+    """A candidate whose warden has died."""
+
+    pieces = ()
+
+    def attach(self) -> None:
+        raise CandidateFailed(Status.CRASHED, "it died")
+
+    def end(self) -> None:
+        raise JudgeError("the fork server died")
+
+
+def test_the_turn_is_given_back_where_the_candidate_cannot_be_ended(make_job: MakeJob) -> None:
+    left: list[bool] = []
+    means: Any = sweep.Means(
+        Judging("no card", True, {}, ()),
+        lambda kernel: Unending(),  # type: ignore[arg-type, return-value]
+        room=SimpleNamespace(leave=lambda: left.append(True)),  # type: ignore[arg-type]
+    )
+    with pytest.raises(JudgeError, match="the fork server died"):
+        sweep.judge(make_job(zoo_kernel("good")), means)
+    assert left
 
 
 @pytest.mark.asyncio(loop_scope="session")
