@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -222,9 +221,8 @@ class Candidate:
         self._outputs.used = 0
 
     def interrupt(self) -> None:
-        """Kill the process without asking its warden, from another thread than the one that speaks with it."""
-        with suppress(ProcessLookupError):
-            os.kill(self._child.pid, signal.SIGKILL)
+        """See Child."""
+        self._child.interrupt()
 
     def end(self) -> Exit:
         """End the process and everything it started; returns how it had ended, with what it printed."""
