@@ -16,7 +16,7 @@ from orchestrator.audit.findings import Severity
 from orchestrator.config import Settings
 from orchestrator.errors import InfrastructureError
 from orchestrator.executors import Executor
-from orchestrator.measuring import Rivals, measure_kernel
+from orchestrator.measuring import Rivals, measure_kernel, unmeasurable
 from orchestrator.nights import champions, compare
 from orchestrator.nights.champions import Held
 from orchestrator.nights.story import CHECKED, Checked
@@ -77,6 +77,8 @@ async def _timed(
     """With its speed, or why it has none. A kernel that is convicted while it is timed has not passed."""
     if judging.interpreted:
         return replace(checked, unmeasured=NO_GPU)
+    if why := unmeasurable(held.op, judging):
+        return replace(checked, unmeasured=why)
     record, where = champions.record(held, workspaces)
     try:
         remove_tree(folder / "job")
