@@ -65,7 +65,7 @@ async def bench(
     """
     if unknown := set(dtypes) - set(op.spec.bench.dtypes):
         raise UsageError(f"--dtype {sorted(unknown)[0]}: {op.name} is measured with {', '.join(op.spec.bench.dtypes)}")
-    judging = await started(executor, settings)
+    judging = await started(executor, settings, op)
     watch.verifying(judging)
     report = await judge_kernel(file.data, op, _export(op), executor, settings.judge, folder / "judged")
     watch.verified(file.name, report)

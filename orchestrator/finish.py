@@ -70,7 +70,7 @@ async def measure(ended: Ended, executor: Executor, settings: Settings, watch: W
         raise UsageError(f"{run.id} ended in {run.verdict.decision}; only a run that is UNMEASURED can be measured")
     if run.best is None:
         raise UsageError(f"no attempt of {run.id} was accepted, so there is nothing to measure; start a new run")
-    judging = await started(executor, settings)
+    judging = await started(executor, settings, ended.op)
     recorder = Recorder.reopen(ended.folder, ended.branch, run, ended.op, judging, watch)
     with recorder.recording():
         recorder.rejudged(

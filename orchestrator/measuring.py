@@ -23,6 +23,7 @@ from orchestrator.tree import lay_out, os_errors, write_whole
 MEASURED = "measured.json"  # last to be written: where it is, the measurement is whole
 _GENERATED = "inductor"
 _CHAMPION, _BEST = "champion", "best"  # folders of their kernels, in the job's folder
+_NO_GPU = "there is no GPU here, and times in Triton's interpreter mean nothing"
 NOTHING_TO_MEASURE_ON = (
     "there is nothing to measure on: no GPU is visible here, and times in Triton's interpreter mean nothing; "
     "run this on a machine with a GPU"
@@ -38,10 +39,25 @@ class Rivals:
     best: bytes | None = None  # the run's best kernel so far, where the candidate is a later one
 
 
-async def started(executor: Executor, settings: Settings) -> Judging:
-    """Where the judge would measure. Raises UsageError where that is nowhere, JudgeError where the sandbox that is
-    required lacks a piece.
+def unmeasurable(op: Op, judging: Judging) -> str:
+    """Why the op's kernels are not timed there; "" where they can be."""
+    return _NO_GPU if judging.interpreted else _overwritten(op)
+
+
+def _overwritten(op: Op) -> str:
+    """What a contender overwrites the next replay would begin with, and the judge knows only values that move on."""
+    names = ", ".join(op.spec.in_place)
+    return (
+        f"kernels of {op.name} overwrite {names}, and only what leaves its inputs alone can be timed" if names else ""
+    )
+
+
+async def started(executor: Executor, settings: Settings, op: Op) -> Judging:
+    """Where the judge would measure. Raises UsageError where that is nowhere or the op cannot be timed, JudgeError
+    where the sandbox that is required lacks a piece.
     """
+    if why := _overwritten(op):
+        raise UsageError(why)
     judging = await executor.start()
     if judging.interpreted:
         raise UsageError(NOTHING_TO_MEASURE_ON)

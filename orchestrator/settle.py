@@ -10,12 +10,10 @@ from orchestrator import rounds
 from orchestrator.config import OPTIMIZE, Settings
 from orchestrator.decide import decide, least_inside
 from orchestrator.executors import Executor
-from orchestrator.measuring import measure_kernel
+from orchestrator.measuring import measure_kernel, unmeasurable
 from orchestrator.ops import Op
 from orchestrator.recorder import Recorder
 from orchestrator.records import Decision, Judging, Verdict
-
-_NO_GPU = "there is no GPU here, and times in Triton's interpreter mean nothing"
 
 
 async def weighed(
@@ -26,10 +24,10 @@ async def weighed(
     `done` are the stages behind us. A stage that brought nothing new leaves the best kernel as it was. Of several that
     a round brought the first is measured, in optimize all.
     """
-    reason, left = _NO_GPU, len(set(settings.loop.stages) - set(done))
+    reason, left = unmeasurable(op, judging), len(set(settings.loop.stages) - set(done))
     thresholds = op.spec.thresholds(settings.decision)
     recorder.fewer_rungs(left)
-    challengers = () if judging.interpreted else rounds.challengers(recorder.run)
+    challengers = () if reason else rounds.challengers(recorder.run)
     for challenger in challengers if done[-1] == OPTIMIZE else challengers[:1]:
         folder, rivals = recorder.measures(challenger)
         kernel, tell = recorder.kernel_of(challenger), recorder.measuring

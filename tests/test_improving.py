@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import config, launching
+from orchestrator import config, launching, measuring
 from orchestrator.agents import Request
 from orchestrator.agents.given import Given, Nobody
 from orchestrator.agents.recorded import RepliesExhausted
+from orchestrator.errors import UsageError
 from orchestrator.loop import run_op
 from orchestrator.measured import Launch
 from orchestrator.ops import Op
@@ -182,3 +183,16 @@ async def test_a_kernel_may_have_to_hold_everywhere(rmsnorm: Op, tmp_path: Path)
     settings = ("loop.stages=[correct]", "decision.outside_share=0")
     run = await play(rmsnorm, tmp_path, Scripted(correct=PLAIN), scripts, *settings)
     assert run.verdict is not None and run.verdict.decision is Decision.ABANDON
+
+
+async def test_a_kernel_that_overwrites_its_input_is_not_timed_and_it_is_said(rmsnorm: Op, tmp_path: Path) -> None:
+    """What a replay wrote the next would begin with: every honest kernel would be convicted."""
+    outputs = {name: one.model_copy(update={"in_place": "x"}) for name, one in rmsnorm.spec.outputs.items()}
+    op = Op(rmsnorm.folder, rmsnorm.spec.model_copy(update={"outputs": outputs}), rmsnorm.reference)
+    run = await play(op, tmp_path, Scripted(correct=PLAIN), {PLAIN: Script(Status.PASSED)})
+    assert run.verdict is not None and run.verdict.decision is Decision.UNMEASURED
+    assert "kernels of rmsnorm overwrite x" in run.verdict.reason
+    assert jobs(tmp_path) == ["judge"]
+    judge = ScriptedJudge({}, tmp_path / "judged")
+    with pytest.raises(UsageError, match="kernels of rmsnorm overwrite x"):
+        await measuring.started(judge, config.load(), op)  # type: ignore[arg-type]

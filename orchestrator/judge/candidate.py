@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +35,11 @@ class CandidateFailed(Exception):
         self.message = message
         self.detail = detail
 
+    @property
+    def ours(self) -> bool:
+        """Whether the machine failed, or somebody else's hand: nothing that the candidate is convicted of."""
+        return self.status is Status.INFRASTRUCTURE
+
 
 _DEVICE_ERRORS = ("CUDA error", "HIP error", "Triton Error")  # what torch adds to them is no help
 _NO_SPACE = os.strerror(errno.ENOSPC)
@@ -43,6 +47,7 @@ _LEAST_FREE_BYTES = 16 << 20
 _CORES = os.cpu_count() or 1  # all of them busy for the whole time is within the limits
 
 
+_SAID = {"shape", "dtype", "device", "layout"}  # of each tensor
 _QUOTED = 4000  # characters of what a candidate says; its worker caps too, but is not to be trusted with it
 _MOST_KEPT_BYTES = 256 << 20  # of inputs that are kept as they were given
 ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows of the usual sizes
@@ -50,6 +55,8 @@ ZONE = 256 << 10  # bytes of red zone on either side of an input: several rows o
 
 class Innocent(CandidateFailed):
     """What the candidate may have had no part in: it is given another process, once."""
+
+    ours = True
 
 
 class KilledFromOutside(Innocent):
@@ -125,11 +132,6 @@ class Candidate:
         except CandidateFailed as failed:
             raise Innocent(Status.INFRASTRUCTURE, f"its process could not start: {failed.message}") from failed
 
-    def move(self, arenas: tuple[Arena, Arena]) -> None:
-        """Use these buffers from now on. On a GPU: a memfd's descriptor travels at the start alone."""
-        self._inputs, self._outputs = arenas
-        self.attach()
-
     def load(self) -> object:
         """Import the kernel file; returns what that is said to have changed in the process."""
         return self._ask({"do": "import"}, self._limits.import_s, "import").get("state")
@@ -185,7 +187,7 @@ class Candidate:
     def _described(self, answer: channel.Message, evidence: object) -> Returned:
         """What the answer just received says was returned."""
         results = answer.get("results")
-        if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+        if not isinstance(results, list) or not all(map(_is_description, results)):
             raise self._forged("its description of the results is malformed")
         if not isinstance(evidence, dict):
             raise self._forged("its evidence is malformed")
@@ -219,9 +221,8 @@ class Candidate:
         self._outputs.used = 0
 
     def interrupt(self) -> None:
-        """Kill the process without asking its warden, from another thread than the one that speaks with it."""
-        with suppress(ProcessLookupError):
-            os.kill(self._child.pid, signal.SIGKILL)
+        """See Child."""
+        self._child.interrupt()
 
     def end(self) -> Exit:
         """End the process and everything it started; returns how it had ended, with what it printed."""
@@ -233,10 +234,14 @@ class Candidate:
             wanted: list[Form] = [
                 (tuple(int(size) for size in one["shape"]), torch_dtype(one["dtype"]), None) for one in results
             ]
-        except (KeyError, TypeError, ValueError) as error:
+            for shape, dtype, _ in wanted:
+                torch.empty(
+                    shape, dtype=dtype, device="meta"
+                )  # no tensor has negative sizes, or more than fit a number
+        except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise self._forged("its description of the results is malformed") from error
         placed, total = slots(wanted)
-        if any(min(slot.shape, default=0) < 0 for slot in placed) or total > self._outputs.nbytes:
+        if total > self._outputs.nbytes:
             raise CandidateFailed(
                 Status.WRONG_SHAPE, f"returned {total} bytes, more than any result of this op can have"
             )
@@ -284,7 +289,7 @@ class Candidate:
             if answer.get("lost"):  # every further call would fail of the same cause
                 self._kill()
             self._disk_has_room(str(answer.get("text", "")))
-            raise _raised(answer, what)
+            raise _raised(answer, what, interpreted=self._device == "cpu")
         return answer
 
     def _disk_has_room(self, text: str) -> None:
@@ -322,6 +327,11 @@ def _bytes(count: int) -> Slot:
     return Slot(0, (count,), "uint8")
 
 
+def _is_description(result: object) -> bool:
+    """Whether it says of one result what the worker says of each."""
+    return isinstance(result, dict) and (result.get("type") != "torch.Tensor" or result.keys() >= _SAID)
+
+
 def confinement_of(kernel: Path, limits: Limits, device: str = "cpu", scratch: Path | None = None) -> Confinement:
     """What a process that runs the kernel file may read, write (in scratch/ beside it, if not elsewhere) and take."""
     return Confinement(scratch or kernel.parent / "scratch", (kernel,), device == "cuda", _confined_to(limits))
@@ -348,9 +358,9 @@ def how_it_ended(exit_: Exit, limits: Limits) -> str:
     return "closed its channel to the judge"
 
 
-def _raised(answer: Mapping[str, Any], what: str) -> CandidateFailed:
+def _raised(answer: Mapping[str, Any], what: str, *, interpreted: bool) -> CandidateFailed:
     """What the candidate's process says it raised. Text only: a verdict in it stays text."""
-    if limit := str(answer.get("limit", ""))[:_QUOTED]:
+    if interpreted and (limit := str(answer.get("limit", ""))[:_QUOTED]):
         # Nothing is gained by claiming this: a case that was not judged is a case that did not pass.
         message = f"cannot be judged without a GPU: {limit}"
         return CandidateFailed(Status.INFRASTRUCTURE, message[:300], message)

@@ -7,10 +7,11 @@ evaluates or trusts a length. What the messages mean is the business of `candida
 from __future__ import annotations
 
 import json
-import select
 import socket
 import struct
 import time
+
+from orchestrator.judge import linux
 
 Message = dict[str, object]
 
@@ -59,14 +60,14 @@ def receive(sock: socket.socket, seconds: float | None = None, limit: int = LIMI
 
 def pending(sock: socket.socket) -> bool:
     """Whether something can be read at once: a byte that nobody asked for, or the peer's end."""
-    return bool(select.select([sock], [], [], 0)[0])
+    return bool(linux.readable([sock.fileno()], 0))
 
 
 def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytes:
     parts = bytearray()
     while len(parts) < count:
         left = None if deadline is None else deadline - time.monotonic()
-        if (left is not None and left <= 0) or not select.select([sock], [], [], left)[0]:
+        if (left is not None and left <= 0) or not linux.readable([sock.fileno()], left):
             raise ChannelTimeout
         try:
             part = sock.recv(min(count - len(parts), 1 << 16))

@@ -7,7 +7,6 @@ file, and the cache. What the results mean is `checks.compiles`'.
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -131,8 +130,7 @@ class Ahead:
         self._waiting.put(None)
         self._thread.join(_LAST_S)
         if self._thread.is_alive() and self._child is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._child.pid, signal.SIGKILL)
+            self._child.interrupt()
         self._thread.join()
 
     def _run(self) -> None:

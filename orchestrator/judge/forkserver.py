@@ -86,6 +86,8 @@ class Child:
         self._number = number
         self._output = output
         self._exit: Exit | None = None
+        self._pidfd: int | None = None  # while it may live: its number may be another's by the time it is signalled
+        self._pidfd_in_use = threading.Lock()
 
     def wait(self, timeout: float | None = None) -> Exit | None:
         """How it ended, or None when it lives on after `timeout` seconds. JudgeError when the warden has died."""
@@ -93,7 +95,24 @@ class Child:
             text = self._output.text(within_s=2.0)
             fields = {name: value for name, value in message.items() if name != "number"}
             self._exit = Exit(**fields, output=text, output_bytes=self._output.total_bytes)
+            with self._pidfd_in_use:
+                self._let_go()
         return self._exit
+
+    def began(self, pid: int, pidfd: int) -> None:
+        """It is that process."""
+        self.pid, self._pidfd = pid, pidfd
+
+    def interrupt(self) -> None:
+        """Kill the process without asking the warden, from another thread than the one that speaks with it."""
+        with self._pidfd_in_use, suppress(ProcessLookupError):
+            if self._pidfd is not None:
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def _let_go(self) -> None:
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
 
     def kill(self, reason: str) -> Exit:
         """Ends it and everything it started. When it ended by itself meanwhile, that is what the answer says."""
@@ -162,15 +181,15 @@ class ForkServer:
                 os.close(output_writing)  # ends the reading thread when nothing was spawned
                 os.close(pieces_writing)
             child = self._current = Child(self, self._spawned, ours, output)
-            child.pid = self._pid_of(self._spawned)
+            child.began(*self._pid_of(self._spawned))
             child.pieces = self._pieces(child, pieces)
         return child
 
-    def _pid_of(self, number: int) -> int:
+    def _pid_of(self, number: int) -> tuple[int, int]:
         started = self.receive(number, _CONFINED_WITHIN_S)
         if started is None or "pid" not in started:
             raise JudgeError("the warden did not fork a candidate; the judge must be started anew")
-        return int(started["pid"])
+        return int(started["pid"]), int(started["pidfd"])
 
     def _pieces(self, child: Child, pipe: FileIO) -> tuple[SandboxPiece, ...]:
         text = _read_to_end(pipe, _CONFINED_WITHIN_S)
@@ -198,14 +217,16 @@ class ForkServer:
             if not linux.readable([self._control.fileno()], left):
                 return None
             try:
-                message = self._control.recv(MAX_MESSAGE_BYTES)
+                message, fds, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
             except ConnectionError:
-                message = b""
+                message, fds = b"", []
             if not message:
                 raise self._dead()
             answer: dict[str, Any] = json.loads(message)
             if answer["number"] == number:
-                return answer
+                return answer | ({"pidfd": fds[0]} if fds else {})
+            for descriptor in fds:
+                os.close(descriptor)
 
     def _dead(self) -> JudgeError:
         """The warden died. Its candidate's own process dies with it; the rest of its group is ended here."""

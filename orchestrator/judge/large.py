@@ -12,7 +12,7 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -21,9 +21,10 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
+from orchestrator.judge.candidate import ZONE
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.compare import compared
-from orchestrator.judge.memory import Arena, DeviceArena
+from orchestrator.judge.memory import Arena, DeviceArena, form_of, slots
 from orchestrator.judge.results import several
 from orchestrator.records import Status
 
@@ -50,7 +51,8 @@ class Room:
             torch.cuda.empty_cache()
 
     def take(self, case: Any) -> str:
-        """Wait for a turn, and for the memory; why there is none, or ""."""
+        """Wait for a turn, and for the memory; why there is none, or "". No process of the candidate's may live: what
+        one keeps would leave out the case."""
         torch.cuda.empty_cache()  # before the turn: whoever has it needs what waiting judges keep for later
         try:
             self._turn.acquire(timeout=_TURN_S)
@@ -63,8 +65,9 @@ class Room:
             time.sleep(0.1)
         return ""
 
-    def buffers(self, nbytes: int) -> tuple[Arena, Arena]:
-        """Two of that size, beside what torch holds."""
+    def buffers(self, inputs: Mapping[str, torch.Tensor]) -> tuple[Arena, Arena]:
+        """Two that these inputs fit into, and results no larger; beside what torch holds."""
+        _, nbytes = slots([form_of(tensor) for tensor in inputs.values()], ZONE)
         pair = DeviceArena(nbytes), DeviceArena(nbytes)
         self._buffers += pair
         return pair

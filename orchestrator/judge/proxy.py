@@ -16,11 +16,10 @@ from typing import Any
 
 import torch
 
-from orchestrator.judge.candidate import ZONE, Candidate, Returned
+from orchestrator.judge.candidate import Candidate, Returned
 from orchestrator.judge.checks import Call, CallCheck
 from orchestrator.judge.checks.contract import plain_tensors
-from orchestrator.judge.large import Room
-from orchestrator.judge.memory import copy_of, form_of, slots, tensor_in
+from orchestrator.judge.memory import copy_of, tensor_in
 from orchestrator.judge.ways import Way
 from orchestrator.records import Job
 
@@ -86,10 +85,9 @@ class Proxy:
         """The same call, made in another way. Its result is not checked: it is not the kernel's usual call."""
         return self._exchange(exchange.inputs, exchange.parameters, fill=FILL, way=way)
 
-    def make_room(self, inputs: Mapping[str, torch.Tensor], room: Room) -> None:
-        """Move to buffers that these inputs fit into, and results no larger."""
-        _, needed = slots([form_of(tensor) for tensor in inputs.values()], ZONE)
-        self._candidate.move(room.buffers(needed))
+    def hand_to(self, candidate: Candidate) -> None:
+        """Calls are another process's from now on."""
+        self._candidate = candidate
 
     @property
     def alive(self) -> bool:

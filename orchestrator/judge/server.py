@@ -163,9 +163,9 @@ class _Judge:
         from orchestrator.judge.warm_cache import WarmCache
 
         device = "cpu" if self._interpreted else "cuda"
-        arenas = self._shared(job.limits)
+        shared = self._shared(job.limits)
 
-        def start(server: ForkServer, kernel: Path) -> Candidate:
+        def start(server: ForkServer, kernel: Path, arenas: tuple[Arena, Arena] = shared) -> Candidate:
             return Candidate(server, kernel, job.function, device, arenas, job.limits)
 
         compiler = None

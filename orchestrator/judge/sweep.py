@@ -11,9 +11,10 @@ import math
 import os
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,6 +58,8 @@ class _Progress:
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     compiled: list[Compiled] = field(default_factory=list)
+    begun: float = 0.0  # the cases
+    printed: str = ""  # by processes after the first
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -66,6 +69,11 @@ class _Progress:
             yield
         finally:
             self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - begun
+
+    def within_limit(self) -> None:
+        """Raises CandidateFailed where the cases take longer than they may."""
+        if time.perf_counter() - self.begun > self.job.limits.total_s:
+            raise CandidateFailed(Status.TIMEOUT, f"the sweep did not end within {self.job.limits.total_s:g} s")
 
     def report(self, status: Status, message: str, detail: str = "", output: str = "") -> Report:
         return Report(
@@ -90,10 +98,11 @@ class _Progress:
 
 @dataclass(frozen=True)
 class Means:
-    """What this machine judges with. `start` makes a candidate's process from the kernel's path; so do `scouts`."""
+    """What this machine judges with. `start` makes a candidate's process from the kernel's path, and buffers where they
+    are not the usual ones; so do `scouts`."""
 
     judging: Judging
-    start: scouts.Start
+    start: Callable[..., Candidate]
     scouts: Sequence[scouts.Start] = ()
     compiled: bool = False  # the listed cases, by an earlier verdict on this file
     compiler: Compiler | None = None
@@ -138,11 +147,13 @@ def _judge(progress: _Progress, means: Means) -> Report:
     except CandidateFailed as failed:
         verdict = (failed.status, failed.message, failed.detail)
     finally:
-        output = candidate.end().output
-        if means.room is not None:
-            means.room.leave()
+        try:
+            output = candidate.end().output
+        finally:
+            if means.room is not None:
+                means.room.leave()
     progress.seconds["total"] = time.perf_counter() - begun
-    return progress.report(*verdict, output=output)
+    return progress.report(*verdict, output=output + progress.printed)
 
 
 def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
@@ -156,8 +167,8 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
         text = said if isinstance(said, source.Source) else None
         listed, drawn = [*test.cases(quick), *test.telling()], _drawn(test, text, progress.seed, quick)
         unseen = _shapes(test, drawn if means.compiled else [*listed, *drawn], device) if means.scouts else []
-        planned = [*listed, *drawn, *large.cases(test, quick)]  # these last: they move to buffers of their own
-        progress.expected = len(planned)
+        planned, last = [*listed, *drawn], large.cases(test, quick)
+        progress.expected = len(planned) + len(last)
         any_order = text is not None and source.adds_atomically(text) and not job.repeatable
         with (
             scouts.ahead(means.scouts, kernel, unseen),
@@ -165,11 +176,16 @@ def _sweep(progress: _Progress, candidate: Candidate, means: Means) -> object:
             progress.timed("cases"),
             _forgotten(proxy),
         ):
-            _cases(progress, _Bench(proxy, test, device, progress, means.room, any_order, beside), planned)
-    if not candidate.alive:
-        return []
-    final = candidate.final()
-    _state_unchanged(job, final.get("state"), "the run")
+            bench = _Bench(proxy, test, device, progress, means.room, any_order, beside)
+            whole = _cases(progress, bench, planned)
+        if not candidate.alive:
+            return []
+        final = candidate.final()
+        _state_unchanged(job, final.get("state"), "the run")
+        if whole and last:
+            candidate.end()
+            with progress.timed("cases"), _forgotten(proxy):
+                _large_cases(progress, bench, means, last)
     if proxy.calls < sum(case.passed for case in progress.cases):
         raise JudgeError("the op's test file passed cases without calling the kernel")
     return final.get("specializations")
@@ -207,29 +223,54 @@ def _drawn(test: ModuleType, text: source.Source | None, seed: int, quick: bool)
     return drawn
 
 
-def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> None:
-    """All of them; on a few, chosen by the seed, the checks of a series."""
-    job, begun = progress.job, time.perf_counter()
+def _cases(progress: _Progress, bench: _Bench, planned: Sequence[Any]) -> bool:
+    """All of them; on a few, chosen by the seed, the checks of a series. Whether there is more to be asked."""
+    job, progress.begun = progress.job, time.perf_counter()
     closely = _chosen(planned, progress.seed, _SERIES_ELEMENTS[bench.device])
     for number, case in enumerate(planned):
-        if time.perf_counter() - begun > job.limits.total_s:
-            raise CandidateFailed(Status.TIMEOUT, f"the sweep did not end within {job.limits.total_s:g} s")
-        if large.is_large(case):
-            with progress.timed("room"):
-                lack = bench.room.take(case) if bench.room else "no GPU"
-            if lack:
-                progress.notes.append(large.left_out(case, lack))
-                progress.expected -= 1
-                continue
+        progress.within_limit()
         series = series_checks(job.skip) if number in closely else []
         once = number == min(closely)
         progress.cases.append(_case(bench, case, progress.seed + number, series, once=once))
         if bench.room is not None:
             bench.room.tidy(case)
         if not bench.proxy.alive or (job.first_failure and not progress.cases[-1].passed):
-            break
+            return False
         if bench.beside is not None and number % _TOLD_EACH == 0 and progress.cases[-1].passed:
             bench.beside.take(bench.proxy.launched(bench.beside.taken))
+    return True
+
+
+def _large_cases(progress: _Progress, bench: _Bench, means: Means, planned: Sequence[Any]) -> None:
+    """Each in a process of its own. No other may live: memory that it keeps would leave out the case."""
+    for case in planned:
+        progress.within_limit()
+        with progress.timed("room"):
+            lack = means.room.take(case) if means.room else "no GPU"
+        if lack or means.room is None:
+            progress.notes.append(large.left_out(case, lack))
+            progress.expected -= 1
+            continue
+        seed = progress.seed + len(progress.cases)
+        inputs = bench.test.make_inputs(case, bench.device, seed)
+        with _started(progress, bench.proxy, partial(means.start, arenas=means.room.buffers(inputs))):
+            del inputs  # made anew for the case
+            progress.cases.append(_case(bench, case, seed, (), once=False))
+
+
+@contextmanager
+def _started(progress: _Progress, proxy: Proxy, start: scouts.Start) -> Iterator[None]:
+    """Another process of the candidate, which calls are handed to."""
+    candidate = start(proxy.kernel)
+    try:
+        candidate.attach()
+        _state_unchanged(progress.job, candidate.load(), "importing the file")
+        proxy.hand_to(candidate)
+        yield
+        if candidate.alive:
+            _state_unchanged(progress.job, candidate.final().get("state"), "the run")
+    finally:
+        progress.printed += candidate.end().output
 
 
 def _shapes(test: ModuleType, planned: Sequence[Any], device: str) -> list[scouts.Shapes]:
@@ -300,7 +341,7 @@ def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *,
     begun = time.perf_counter()
     try:
         inputs = bench.test.make_inputs(case, bench.device, seed)
-        figures = _compared_large(bench, case, inputs) if large.is_large(case) else _compared(bench, case, inputs)
+        figures = (large.figures if large.is_large(case) else _compared)(bench.test, case, inputs)
         if figures["status"] is Status.PASSED and checks:
             _closely(bench, case, seed, checks, once)
     except Innocent:
@@ -311,16 +352,10 @@ def _case(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], *,
     return CaseResult(**common, **figures, seconds=_since(begun))
 
 
-def _compared(bench: _Bench, case: Any, inputs: dict[str, torch.Tensor]) -> dict[str, Any]:
-    got, want = bench.test.run(inputs, case.parameters)
+def _compared(test: ModuleType, case: Any, inputs: dict[str, torch.Tensor]) -> dict[str, Any]:
+    got, want = test.run(inputs, case.parameters)
     as_promised(got, want)
-    return compared(bench.test, case, got, want, bench.test.exactly(inputs, case.parameters))
-
-
-def _compared_large(bench: _Bench, case: Any, inputs: dict[str, torch.Tensor]) -> dict[str, Any]:
-    assert bench.room is not None
-    bench.proxy.make_room(inputs, bench.room)
-    return large.figures(bench.test, case, inputs)
+    return compared(test, case, got, want, test.exactly(inputs, case.parameters))
 
 
 def _closely(bench: _Bench, case: Any, seed: int, checks: Sequence[SeriesCheck], once: bool) -> None:

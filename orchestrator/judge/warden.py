@@ -107,7 +107,7 @@ class Warden:
         for descriptor in fds:
             os.close(descriptor)
         self._candidate = _Candidate(order["number"], pid, os.pidfd_open(pid), confinement, inherited)
-        self._tell({"number": order["number"], "pid": pid})
+        self._tell({"number": order["number"], "pid": pid}, [self._candidate.pidfd])
 
     def _watch(self, candidate: _Candidate) -> None:
         excess, ended = self._excess(candidate, self._look(candidate)), proctree.reap()
@@ -158,9 +158,9 @@ class Warden:
             }
         )
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _tell(self, message: dict[str, Any], fds: Iterable[int] = ()) -> None:
         with suppress(BrokenPipeError):  # the judge is gone; the loop will see it
-            self._control.send(json.dumps(message).encode())
+            socket.send_fds(self._control, [json.dumps(message).encode()], list(fds))
 
 
 def become_warden(control: socket.socket, target: Target, prepare: Callable[[], None] | None = None) -> NoReturn:

@@ -18,7 +18,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import InfrastructureError
 from orchestrator.executors import Executor
 from orchestrator.measured import Measured
-from orchestrator.measuring import Rivals, measure_kernel
+from orchestrator.measuring import Rivals, measure_kernel, unmeasurable
 from orchestrator.nights import champions, compare
 from orchestrator.nights.champions import Held
 from orchestrator.nights.story import CHECKED, Checked
@@ -79,6 +79,8 @@ async def _timed(
     """With its speed, or why it has none. A kernel that is convicted while it is timed, and again, has not passed."""
     if judging.interpreted:
         return replace(checked, unmeasured=NO_GPU)
+    if why := unmeasurable(held.op, judging):
+        return replace(checked, unmeasured=why)
     record, where = champions.record(held, workspaces)
     measured = await _measured(held, executor, settings, folder)
     if isinstance(measured, InfrastructureError):

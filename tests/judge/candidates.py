@@ -373,6 +373,30 @@ def daemon_and_hang(sock: socket.socket, config: dict) -> None:
     time.sleep(100)
 
 
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def interrupted() -> dict[str, object]:
+    """One that hangs; and one that has ended, whose number another process has since."""
+    folder = Path(tempfile.mkdtemp(prefix="candidate-"))
+    server, descriptors = ForkServer.start(target), open_descriptors()
+    child = server.spawn({"scenario": "hangs"}, Confinement(folder))
+    child.interrupt()
+    ended = child.wait(5)
+    child.close()
+    with subprocess.Popen(["sleep", "100"]) as bystander:
+        child.pid = bystander.pid
+        child.interrupt()
+        time.sleep(0.2)
+        lives = bystander.poll() is None
+        bystander.kill()
+    left = open_descriptors() - descriptors
+    server.close()
+    remove_tree(folder)
+    return {"ended": asdict(ended) if ended else None, "bystander": lives, "descriptors": left}
+
+
 def disappears(pids: list[int]) -> bool:
     """Whether none of them runs within a few seconds; a zombie that waits for a parent of ours does not run."""
     for _ in range(100):
@@ -398,7 +422,8 @@ def main() -> None:
         return
     results = run_all(sys.argv[1:] or list(SCENARIOS))
     SCENARIOS["daemon_and_hang"] = daemon_and_hang
-    print(json.dumps(results | {"death_of_warden": death_of_warden(), "death_of_judge": death_of_judge()}))
+    deaths = {"death_of_warden": death_of_warden(), "death_of_judge": death_of_judge()}
+    print(json.dumps(results | deaths | {"interrupted": interrupted()}))
 
 
 def run_all(names: list[str]) -> dict[str, object]:

@@ -25,6 +25,8 @@ ANSWERS: dict[str, Any] = {
     "none": {},
     "text": {"us": ["3.0", "3.0", "3.0"]},
     "too few": {"us": [3.0]},
+    "nothing": {"us": [0.0, 0.0, 0.0]},
+    "longer than was waited": {"us": [1e308, 1e308, 1e308]},
     "negative": {"us": [3.0, -1.0, 3.0]},
     "infinite": {"us": [3.0, 1e999, 3.0]},
     "not a number": {"us": [3.0, float("nan"), 3.0]},
@@ -40,12 +42,25 @@ COMPILED: dict[str, Any] = {  # what is said of compiled kernels
 }
 CAPTURED: dict[str, Any] = {"event": "captured", "tuple": False, "results": [TENSOR], "bytes": 0}
 ANSWERS |= {f"{PREPARED}{name}": {**CAPTURED, "compiled": told} for name, told in COMPILED.items()}
+DELIVERED = "delivered, "  # those whose result is no tensor's: seen when it is looked at
+RESULTS: dict[str, dict[str, Any]] = {
+    "infinite": {"shape": [1e999]},
+    "less than nothing": {"shape": [-1]},
+    "more than numbers hold": {"shape": [1 << 63]},
+    "nothing of too much": {"shape": [0, 1 << 62, 1 << 62]},
+    "no dtype": {"dtype": "nn"},
+}
+LACKING = {name: {key: value for key, value in TENSOR.items() if key != name} for name in TENSOR if name != "type"}
+ANSWERS |= {f"{PREPARED}without {name}": {**CAPTURED, "results": [told]} for name, told in LACKING.items()}
+ANSWERS |= {f"{DELIVERED}{name}": ANSWERS["honest"] for name in RESULTS}
 
 
 def target(sock: socket.socket, config: dict[str, Any]) -> None:
     name = config["spec"]["name"]
     prepared = ANSWERS[name] if name.startswith(PREPARED) else CAPTURED
-    for answer in (prepared, ANSWERS[name]):
+    if name.startswith(DELIVERED):
+        prepared = {**CAPTURED, "results": [TENSOR | RESULTS[name.removeprefix(DELIVERED)]]}
+    for answer in (prepared, ANSWERS[name], {}):
         message = channel.receive(sock)
         channel.send(sock, {"id": message["id"], **answer})
     channel.receive(sock)
@@ -57,6 +72,7 @@ def verdict(server: ForkServer, name: str, folder: Path) -> str:
     try:
         contender.prepare({"x": torch.zeros(2)}, {}, graph=True, seconds=20)
         latency, block = contender.time(REPLAYS)
+        contender.last_replay()
     except CandidateFailed as failed:
         return f"{failed.status}"
     finally:

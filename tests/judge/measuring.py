@@ -1,4 +1,6 @@
-"""A whole measurement without a GPU: `python measuring.py KERNEL SITTINGS`. Prints JSON on what came of it.
+"""A whole measurement without a GPU: `python measuring.py KERNEL SITTINGS [LACK]`. Prints JSON on what came of it.
+
+LACK is what the machine does not have for the kernel: `start` (its process cannot map its buffers), `disk`, `memory`.
 
 What only a card can do has stand-ins: a clock that times calls on the CPU, no graphs, no roofline, memory that the
 driver would give. Everything else is as on a card: the session, the seats and their confined processes, sittings,
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -27,6 +30,7 @@ import torch
 import triton  # noqa: F401 - in memory before the fork
 
 from orchestrator import config, gpu, measuring, ops, resources
+from orchestrator.errors import JudgeError
 from orchestrator.judge import interpreter, testfile
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import HostArena
@@ -93,6 +97,24 @@ class CpuTest:
         return self._test.make_inputs(case, "cpu", seed)
 
 
+class NoStart(HostArena):
+    """A buffer that no process can map."""
+
+    @property
+    def handle(self) -> dict[str, object]:
+        return {**super().handle, "nbytes": 1 << 40}
+
+
+def lacking(what: str) -> None:
+    """The machine as the judge sees it: well off, but for that."""
+    put, free = pytest.MonkeyPatch().setattr, 0 if what == "memory" else 8 << 30
+    put(torch.cuda, "mem_get_info", lambda *a: (free, 8 << 30))
+    if what == "start":
+        put(session, "DeviceArena", NoStart)
+    if what == "disk":
+        put(shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
+
+
 def stand_ins() -> None:
     """Before the fork servers are forked: the processes that are timed have them too."""
     put = pytest.MonkeyPatch().setattr
@@ -115,6 +137,7 @@ def main() -> None:
     kernel, times = Path(sys.argv[1]), int(sys.argv[2])
     interpreter.repair()
     stand_ins()
+    lacking(sys.argv[3] if len(sys.argv) > 3 else "")
     servers = [ForkServer.start(worker.main) for _ in range(PROCESSES + 1)]
     op = ops.load("rmsnorm", resources.shipped("configs") / "ops")
     root = Path(tempfile.mkdtemp(prefix="measuring-"))
@@ -135,7 +158,12 @@ def main() -> None:
     roofline = SimpleNamespace(launch_us=0.001, ideal_us=lambda *a: 0.5, copies=copies, matmul_tflops={})
     pytest.MonkeyPatch().setattr(measures, "_roofline", roofline)
     said: list[str] = []
-    found = measures.measure(job, said.append)
+    try:
+        found = measures.measure(job, said.append)
+    except JudgeError as error:
+        print(json.dumps({"error": str(error), "servers": [one.alive for one in servers]}))
+        remove_tree(root)
+        return
     shapes = [
         {
             "name": one.name,

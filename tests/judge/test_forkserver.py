@@ -129,6 +129,12 @@ def test_the_server_survives_them_all(lives: dict[str, Any]) -> None:
     assert lives["alive"]
 
 
+def test_what_is_interrupted_is_the_candidate_and_nobody_with_its_number(lives: dict[str, Any]) -> None:
+    found = lives["interrupted"]
+    assert (found["ended"]["reason"], found["ended"]["signal"]) == ("signal", 9)
+    assert found["bystander"] and found["descriptors"] == 0
+
+
 def test_misuse_is_an_error_that_says_what_to_do(lives: dict[str, Any]) -> None:
     assert "kill it before" in lives["misuse"]["second"]
     assert "too large" in lives["misuse"]["large"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pynvml
@@ -15,16 +18,17 @@ import torch
 
 from orchestrator import opcheck
 from orchestrator.config import JudgeSettings
+from orchestrator.errors import JudgeError
 from orchestrator.executors.local import LocalExecutor
-from orchestrator.judge import large, testfile
+from orchestrator.judge import large, sweep, testfile
 from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.ops import Op
 from orchestrator.ops.parts import Large
-from orchestrator.records import Fate, Status
+from orchestrator.records import Fate, Judging, Status, to_json
 from orchestrator.redteam.entries import CORPUS
 from orchestrator.tree import lay_out
 from orchestrator.verifying import KernelFile, verify
-from tests.conftest import DEVICE, zoo_kernel
+from tests.conftest import DEVICE, MakeJob, zoo_kernel
 from tests.test_op_format import Silent
 
 
@@ -90,6 +94,65 @@ def test_it_is_for_the_full_sweep_on_a_gpu_and_else_said_to_be_left_out(rmsnorm:
         )
         assert large.is_large(case) and not any(large.is_large(one) for one in test.cases())
         assert case.dims["M"] * case.dims["N"] > 2**31
+
+
+def judged(op: Op, kernel: bytes, make_job: MakeJob, folder: Path) -> Any:
+    """The verdict by a judge with a stand-in for the card's memory."""
+    job = folder / "job.json"
+    job.write_text(to_json(make_job(kernel, op=with_large(op), quick=False)))
+    command = [sys.executable, str(Path(__file__).with_name("judged_large.py")), str(job)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_memory_that_the_candidate_keeps_leaves_no_case_out(
+    small_rmsnorm: Op, make_job: MakeJob, tmp_path: Path
+) -> None:
+    good = judged(small_rmsnorm, zoo_kernel("good") + b"print('imported')\n", make_job, tmp_path)
+    assert good["status"] == "PASSED" and good["notes"] == [], good
+    assert good["cases"][-1].startswith("float16-M70xN33") and len(good["cases"]) == good["expected_cases"]
+    assert good["output"].count("imported") == 2, "another process, and what both print is kept"
+
+
+@pytest.mark.parametrize(
+    ("after", "status"),
+    [
+        ("if M == 70:\n        _kernel[(M,)](x, w, y, N, 9.0, BLOCK=64)\n    return y", "WRONG_VALUES"),
+        ("return y if M < 70 else 1 / 0", "RUNTIME_ERROR"),
+        ("return y if M < 70 else __import__('time').sleep(99)", "TIMEOUT"),
+        ("return y if M < 70 else torch.manual_seed(M) and y", "FORBIDDEN"),
+    ],
+)
+def test_what_the_candidate_does_in_the_large_case_is_its_own(
+    small_rmsnorm: Op, make_job: MakeJob, tmp_path: Path, after: str, status: str
+) -> None:
+    kernel = zoo_kernel("good").replace(b"return y", after.encode())
+    assert judged(small_rmsnorm, kernel, make_job, tmp_path)["status"] == status
+
+
+class Unending:
+    """A candidate whose warden has died."""
+
+    pieces = ()
+
+    def attach(self) -> None:
+        raise CandidateFailed(Status.CRASHED, "it died")
+
+    def end(self) -> None:
+        raise JudgeError("the fork server died")
+
+
+def test_the_turn_is_given_back_where_the_candidate_cannot_be_ended(make_job: MakeJob) -> None:
+    left: list[bool] = []
+    means: Any = sweep.Means(
+        Judging("no card", True, {}, ()),
+        lambda kernel: Unending(),  # type: ignore[arg-type, return-value]
+        room=SimpleNamespace(leave=lambda: left.append(True)),  # type: ignore[arg-type]
+    )
+    with pytest.raises(JudgeError, match="the fork server died"):
+        sweep.judge(make_job(zoo_kernel("good")), means)
+    assert left
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,3 +40,38 @@ def test_a_kernel_that_returns_what_it_kept_is_convicted_while_it_is_timed(run_s
     found = run_script("root", "measuring.py", str(EARLY), "1", needs="triton, torch")
     assert found["status"] == "WRONG_VALUES" and "does not compute the result" in found["message"]
     assert found["left"] == [] and all(found["servers"])
+
+
+def raising(folder: Path, error: str) -> str:
+    """A kernel file whose calls raise that."""
+    (folder / "k.py").write_text(
+        f"import errno\n\nimport torch\n\n\ndef rmsnorm_triton(x, w, eps=1e-6):\n    raise {error}\n"
+    )
+    return str(folder / "k.py")
+
+
+NO_SPACE = "OSError(errno.ENOSPC, 'No space left on device')"
+NO_MEMORY = "torch.OutOfMemoryError('CUDA out of memory')"
+
+
+@pytest.mark.parametrize(
+    ("error", "lack", "words"),
+    [
+        ("ValueError", "start", "its process could not start"),
+        (NO_SPACE, "disk", "is full"),
+        (NO_MEMORY, "memory", "the GPU's memory does not suffice"),
+    ],
+)
+def test_what_the_machine_lacks_convicts_no_kernel(
+    run_script: Run, tmp_path: Path, error: str, lack: str, words: str
+) -> None:
+    found = run_script("root", "measuring.py", raising(tmp_path, error), "1", lack, needs="triton, torch")
+    assert words in found["error"] and all(found["servers"])
+
+
+@pytest.mark.parametrize("error", [NO_SPACE, NO_MEMORY])
+def test_what_a_kernel_says_that_the_machine_lacks_is_its_own_failure(
+    run_script: Run, tmp_path: Path, error: str
+) -> None:
+    found = run_script("root", "measuring.py", raising(tmp_path, error), "1", needs="triton, torch")
+    assert found["status"] == "RUNTIME_ERROR" and found["left"] == []

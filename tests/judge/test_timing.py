@@ -13,6 +13,7 @@ import torch
 from orchestrator import ops, resources
 from orchestrator.judge import testfile
 from orchestrator.judge.timing import baselines
+from orchestrator.judge.timing.clock import Clock
 from orchestrator.judge.timing.moves import moved, steps, tied
 from orchestrator.judge.timing.roofline import Copies
 from orchestrator.judge.timing.seats import TWIN
@@ -178,4 +179,14 @@ def test_one_place_is_enough_where_there_may_be_no_room(run_script: Run, told: s
 def test_an_answer_about_times_that_is_none_is_tampering(run_script: Run) -> None:
     found = run_script("root", "lying_contender.py", needs="triton, torch")
     assert found.pop("honest") == "4.5 us, 3 replays, waited"
-    assert found == dict.fromkeys(found, "TAMPERED") and len(found) == 11
+    assert found == dict.fromkeys(found, "TAMPERED") and len(found) == 22
+
+
+def test_a_call_that_is_waited_for_no_longer_than_nothing_takes_what_an_event_can_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A time of 0 would be tampering."""
+    clock = Clock.__new__(Clock)  # without the device's memory
+    clock._wait_us = 5.0
+    monkeypatch.setattr(clock, "_spans", lambda *arguments: [4.0, 5.0, 7.0])
+    assert clock.block_alone(lambda: None, 3, lambda: None) == [0.5, 0.5, 2.0]

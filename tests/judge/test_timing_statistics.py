@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -177,3 +179,8 @@ def test_an_interval_holds_what_is_true_as_often_as_it_says(sittings: int) -> No
     intervals = [speedup(sat(), sat(), sittings=sittings) for _ in range(times)]
     off = sum(not one.low <= 1 <= one.high for one in intervals)
     assert off <= 2.5 * times * (1 - statistics.CONFIDENCE / 100)
+
+
+def test_any_time_that_can_be_told_can_be_called_as_often_as_is_needed() -> None:
+    contender: Any = SimpleNamespace(calls=lambda count: Block(count, 3.0 * count))
+    assert [rounds.call_us(contender, us) for us in (5e-324, 1.0, 1e300)] == pytest.approx([3.0] * 3)

@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.executors.local import LocalExecutor
+from orchestrator.ops import Op
+from orchestrator.records import Status
 from orchestrator.redteam.entries import CORPUS
-from tests.conftest import ZOO
+from tests.conftest import DEVICE, ZOO, MakeJob
 
 GIVEN = CORPUS / "given"
 REDTEAM = GIVEN / "cheats"
@@ -213,8 +216,13 @@ def test_what_a_call_changed(ask: Ask, name: str, words: str) -> None:
     assert words in " ".join(evidence(ask, name)["state"])
 
 
-def test_another_stream_is_left_behind() -> None:
-    pytest.skip("c150: needs CUDA")
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE != "gpu", reason="ORCHESTRATOR_TEST_DEVICE is not gpu")
+@pytest.mark.asyncio(loop_scope="session")
+async def test_another_stream_is_left_behind(judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op) -> None:
+    report = await judge.judge(make_job(cheat("c150").read_bytes(), op=small_rmsnorm))
+    assert report.status is Status.FORBIDDEN, report.message
+    assert "the current device or stream changed" in " ".join(case.detail for case in report.cases)
 
 
 def _changes() -> list[str]:

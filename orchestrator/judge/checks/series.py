@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from orchestrator.judge.candidate import CandidateFailed
+from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.memory import bytes_of
 from orchestrator.judge.proxy import Exchange, Proxy
 
@@ -68,7 +70,11 @@ class Series:
         return same or (self.any_order and self.agree(again.value, self.first.value))
 
     def agree(self, got: Any, want: Any) -> bool:
-        """Whether results are within the case's tolerance."""
+        """Whether results are as many, of the same shapes and dtypes, and within the case's tolerance."""
+        try:
+            as_promised(got, want)
+        except CandidateFailed:
+            return False
         pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
         return all(self.test.compare(one, other, self.case.dtype).passed for one, other in pairs)
 

@@ -22,6 +22,7 @@ from orchestrator.judge.timing.statistics import median
 _FLUSH_BYTES = 256 << 20
 _WARM_UP = 3
 _EMPTY = 5  # replays of nothing, to know what waiting takes
+_RESOLUTION_US = 0.5  # of an event
 Replay = Callable[[], object]
 T = TypeVar("T")
 
@@ -55,7 +56,10 @@ class Clock:
         """The same of work that may be on any stream: each replay has the device to itself."""
         if self._wait_us is None:
             self._wait_us = median(self._spans(_nothing, _EMPTY, prepare, torch.cuda.synchronize))
-        return [max(0.0, us - self._wait_us) for us in self._spans(replay, count, prepare, torch.cuda.synchronize)]
+        return [
+            max(_RESOLUTION_US, us - self._wait_us)
+            for us in self._spans(replay, count, prepare, torch.cuda.synchronize)
+        ]
 
     def _spans(self, replay: Replay, count: int, prepare: Replay, settle: Callable[[], None]) -> list[float]:
         events = [(_event(), _event()) for _ in range(count)]

@@ -7,7 +7,6 @@ whoever holds the other clock.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -159,7 +158,7 @@ class Contender(Candidate):
         waited = (time.perf_counter() - begun) * 1e6
         place.moved += replays + 1
         times = answer.get("us")
-        if not isinstance(times, list) or len(times) != replays or not all(_is_time(us) for us in times):
+        if not isinstance(times, list) or len(times) != replays or not all(map(self._is_time, times)):
             raise self._forged(_FORM)
         return median(times), Block(replays, waited)
 
@@ -179,6 +178,5 @@ class Contender(Candidate):
         }
         return inputs, results if place.returned.is_tuple else results[0]
 
-
-def _is_time(us: object) -> bool:
-    return isinstance(us, float) and 0 <= us < math.inf
+    def _is_time(self, us: object) -> bool:
+        return isinstance(us, float) and 0 < us <= self._limits.call_s * 1e6

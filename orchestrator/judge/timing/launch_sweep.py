@@ -18,7 +18,7 @@ from typing import Any
 
 from orchestrator.errors import JudgeError
 from orchestrator.judge import testfile
-from orchestrator.judge.candidate import CandidateFailed, Innocent
+from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import Arena, DeviceArena
 from orchestrator.judge.timing import baselines, cases
@@ -146,9 +146,9 @@ class _Sweep:
             )
             way.compiled |= {to_json(one, indent=None): one for one in contender.compiled}
             return latency_us([contender.time(_REPLAYS)[0] for _ in range(contender.places)])
-        except Innocent as failed:
-            raise JudgeError(f"the sweep was disturbed: {failed.message}") from failed
         except CandidateFailed as failed:
+            if failed.ours:
+                raise JudgeError(f"the sweep was disturbed: {failed.message}") from failed
             way.failed = failed.message[:_WHY]
             if self._contender is not None:  # its GPU context may be lost
                 self._contender.end()

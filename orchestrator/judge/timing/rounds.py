@@ -102,7 +102,7 @@ def by_the_judges_clock(candidate: Series, ours: Sequence[Series]) -> list[float
 
 def call_us(contender: Contender, latency_us: float) -> float | None:
     """A plain call as its caller sees it, launch included; None where it drowns in the noise of the judge's clock."""
-    count = min(max(int(_CALLS_US / latency_us), _CALLS[0]), _CALLS[1])
+    count = int(min(max(_CALLS_US / latency_us, _CALLS[0]), _CALLS[1]))
     blocks = [contender.calls(count * factor) for _ in range(_CALL_BLOCKS) for factor in (1, 2)]
     took = statistics.slope_us(blocks)
     return took if took > 0 else None

@@ -22,7 +22,7 @@ import torch
 from orchestrator import arithmetic, gpu
 from orchestrator.errors import JudgeError
 from orchestrator.judge import testfile
-from orchestrator.judge.candidate import CandidateFailed, KilledFromOutside
+from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.forkserver import ForkServer
 from orchestrator.judge.memory import DeviceArena, torch_dtype
@@ -58,6 +58,7 @@ _TRIES = 2  # at a shape whose two clocks disagree
 
 
 _INPUTS_BYTES, _INPUTS_SHARE = 512 << 20, 128  # of each contender's inputs at all places, and of the device's memory
+_LEAST_FREE = 8  # times its buffers, for what a process takes beside them: the clock, results at all places, scratch
 _NO_MEMORY = (
     "the GPU's memory does not suffice to measure; make the op's bench shapes smaller, or leave a baseline out by "
     "measure.without"
@@ -124,13 +125,11 @@ class _Measurement:
             result = Measured(
                 Status.PASSED, said, job.nonce, shapes=tuple(self.found.values()), expected_shapes=expected
             )
-        except KilledFromOutside as failed:
-            raise JudgeError(f"measuring was disturbed: {failed.message}") from failed
         except torch.OutOfMemoryError as failed:
             raise JudgeError(f"{_NO_MEMORY}: {failed}") from failed
         except CandidateFailed as failed:
-            if "OutOfMemory" in failed.message:
-                raise JudgeError(f"{_NO_MEMORY}: {failed.message}") from failed
+            if failed.ours:
+                raise JudgeError(f"measuring was disturbed: {failed.message}") from failed
             shapes = tuple(self.found.values())
             result = Measured(failed.status, failed.message, job.nonce, failed.detail, shapes=shapes)
         return self._completed(result, before, self.after)
@@ -156,6 +155,9 @@ class _Measurement:
                 self.found[cases.name(case)] = timings if earlier is None else sittings.joined(earlier, timings)
             for case in curve:
                 self.found[f"{cases.name(case)}, of the curve"] = self._shape(test, case, curve=True)
+        except CandidateFailed as failed:
+            self._refuse_scarcity(failed)
+            raise
         finally:
             self.after = self._state()
             self.seats.end()
@@ -232,10 +234,10 @@ class _Measurement:
                 *(inputs, case.parameters), graph=taker.graph, seconds=seconds, tied=tied, places=places
             )
         except CandidateFailed as failed:
-            if not isinstance(failed, KilledFromOutside) and self.seats.afresh(name):
+            if not failed.ours and self.seats.afresh(name):
                 self._prepare(name, inputs, case, tied=tied, places=places)
                 return
-            if not taker.graph or isinstance(failed, KilledFromOutside):
+            if not taker.graph or failed.ours:
                 self.seats.lost(name, failed)
                 return
             self.seats.again(name, graph=False, detail=f"no graph could be captured ({failed.message})")
@@ -331,6 +333,17 @@ class _Measurement:
     def _state(self) -> GpuState:
         properties = torch.cuda.get_device_properties()
         return gpu.state(properties.name, str(getattr(properties, "uuid", "")), self.seats.pids())
+
+    def _refuse_scarcity(self, failed: CandidateFailed) -> None:
+        """Raises JudgeError where a candidate may have failed of what others left it of the card's memory, by what is
+        free without it."""
+        if failed.status is not Status.RUNTIME_ERROR:
+            return
+        taker = self.seats.takers[CANDIDATE]
+        taker.contender.end()
+        torch.cuda.empty_cache()
+        if torch.cuda.mem_get_info()[0] < _LEAST_FREE * sum(arena.nbytes for arena in taker.seat.arenas):
+            raise JudgeError(f"{_NO_MEMORY}: {failed.message}") from failed
 
     def _refuse_company(self, before: GpuState) -> None:
         if self.job.require_idle and before.others:
