@@ -138,6 +138,7 @@ def _job(op: Op, settings: JudgeSettings, folder: Path) -> Job:
         limits=settings.limits,
         in_place=op.spec.in_place,
         repeatable=op.spec.repeatable,
+        host_operations=op.spec.host_operations,
     )
 
 

@@ -283,6 +283,7 @@ class Job(Record):
     limits: Limits = field(default_factory=Limits)
     in_place: dict[str, int] = field(default_factory=dict)  # inputs that the op has overwritten: by which result
     repeatable: bool = False  # whether atomics, too, must give the same bits each time
+    host_operations: tuple[str, ...] = ()  # of torch, that the op allows its host code, by the names of op.yaml
 
 
 @dataclass(frozen=True)

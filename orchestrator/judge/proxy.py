@@ -52,6 +52,7 @@ class Proxy:
         self._limits = job.limits
         self.kernel = Path(job.folder) / job.kernel
         self.in_place = job.in_place
+        self._allowed = job.host_operations
         self._checks = checks
         self._compiles = device != "cpu"  # Triton's interpreter has nothing to compile
         self._seen: set[tuple[object, ...]] = set()
@@ -76,7 +77,8 @@ class Proxy:
         before = {name: copy_of(tensor) for name, tensor in inputs.items()}
         exchange = self._exchange(before, parameters, fill=fill)
         intact, regions = self._candidate.intact, self._candidate.regions(inputs)
-        call = Call(before, intact, regions, fill, exchange.results, exchange.returned.evidence, self.in_place)
+        evidence, allowed = exchange.returned.evidence, self._allowed
+        call = Call(before, intact, regions, fill, exchange.results, evidence, self.in_place, allowed)
         for check in self._checks:
             check(call)
         return replace(exchange, written={name: tensor_in(*regions[name]).clone() for name in self.in_place})

@@ -74,6 +74,25 @@ async def test_zeros_of_nothing_need_no_launch(input_: torch.Tensor, result: tor
         launches(call)
 
 
+@pytest.mark.parametrize(
+    ("cheat", "allowed"),
+    [
+        ("torch_casts", (".to",)),
+        ("torch_reads_back", (".item",)),
+        ("torch_computes", (".to", ".square", ".mean", "torch.rsqrt", "+", "*")),
+    ],
+)
+async def test_what_the_op_allows_its_host_code_is_no_fault(
+    judge: LocalExecutor, make_job: MakeJob, small_rmsnorm: Op, cheat: str, allowed: tuple[str, ...]
+) -> None:
+    kernel = (ZOO / "checks" / f"{cheat}.py").read_bytes()
+    skip = tuple(sorted(CHECKS - {"host_operations"}))
+    report = await judge.judge(make_job(kernel, op=small_rmsnorm, skip=skip, host_operations=allowed))
+    assert report.status is Status.PASSED, f"{report.message}\n{report.detail}"
+    fewer = make_job(kernel, op=small_rmsnorm, skip=skip, host_operations=allowed[:-1])
+    assert (await judge.judge(fewer)).status is Status.FALLBACK
+
+
 async def test_every_check_has_its_cheat() -> None:
     assert {header(cheat)[0] for cheat in EVERY} == CHECKS
 

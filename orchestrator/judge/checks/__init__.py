@@ -32,6 +32,7 @@ class Call:
     results: tuple[torch.Tensor, ...]  # private copies
     evidence: Mapping[str, Any]  # what the candidate's process saw; never acquits
     in_place: Mapping[str, int]  # inputs that the op has overwritten: by which result
+    allowed: tuple[str, ...] = ()  # operations of torch that the op allows the host code
 
     def seen(self, kind: str) -> list[Mapping[str, Any]]:
         """A list of the evidence."""

@@ -1,8 +1,8 @@
 """Which torch operations the host code of a kernel file dispatched.
 
 Owns the list of what honest host code needs (counted over public kernel libraries): allocations, constant fills and
-views say nothing; casts, copies and host reads are grey, for the op to decide; everything else is computing on the
-host and is listed with its line. The candidate's allocations are handed to `allocator` on the way.
+views say nothing; casts, copies and host reads are told apart as grey; everything else is computing on the host. Both
+are listed with their lines, for the op to decide. The candidate's allocations are handed to `allocator` on the way.
 
 Catches computing wherever it hides in host code: an argument of a launch, a grid, a pre_hook, a property, `__exit__`,
 a custom op, a tensor subclass. Cannot see: threads the candidate starts (`state` reports those), what runs with
@@ -44,7 +44,7 @@ _TRITONS = (
 TRITONS_OWN = frozenset(f"aten.{name}" for name in _TRITONS.split()) | ALLOWED
 
 _PLAIN, _ALLOCATION, _OWN, _SUSPECT = range(4)
-_CLONE = "aten.clone.default"
+_CLONE, _CAST = "aten.clone.default", "aten._to_copy.default"
 
 
 class Operations(TorchDispatchMode):  # type: ignore[misc]  # torch is not followed by the type checker
@@ -115,7 +115,7 @@ class Operations(TorchDispatchMode):  # type: ignore[misc]  # torch is not follo
         name = str(func)
         if (not origin.candidate and name in TRITONS_OWN) or len(self._found) >= MOST_LISTED:
             return
-        if name == _CLONE and _changes_layout(args, kwargs):
+        if (name == _CLONE and _changes_layout(args, kwargs)) or (name == _CAST and _comes_in(args, kwargs)):
             return
         self._found.setdefault((name[:_NAME], origin.line), name in GREY or name == _CLONE)
 
@@ -137,6 +137,12 @@ def _qualified(func: Any) -> str:
     with suppress(AttributeError):
         return str(func._schema.name)
     return ""
+
+
+def _comes_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Numbers that torch.tensor() brings to the GPU."""
+    source, to = args[0] if args else None, kwargs.get("device")
+    return isinstance(source, torch.Tensor) and source.device.type == "cpu" and to is not None and to.type != "cpu"
 
 
 def _changes_layout(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
