@@ -1,7 +1,7 @@
 """Host code computes nothing with torch, and casts, copies and reads back nothing, but what the op allows by name.
 
 Rests on evidence: a dispatch mode in the candidate's process records which operations its host code runs, also in grid
-functions, hooks and heuristics. What Triton itself dispatches does not count, nor a copy that makes an input contiguous.
+functions, hooks and heuristics. What Triton itself dispatches does not count, nor a copy that makes a view contiguous.
 Catches: work done by torch that the policy did not see; a tensor that passes for a number there.
 Cannot catch: operations run behind the dispatcher's back, or by a process that lies.
 """
