@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator import ops, resources
 from orchestrator.records import Run, Status, from_json
+from tests.agents.loopback import closed_port
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
@@ -100,6 +101,20 @@ def test_measuring_without_a_gpu_says_so_in_one_line(tmp_path: Path, command: li
     assert result.returncode == 2
     assert result.stderr.startswith("error: there is nothing to measure on") and result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_cause_of_no_connection_is_named(tmp_path: Path) -> None:
+    command = ["--op", "rmsnorm", "--device", "cpu", "--model", "m", "-c", "agent.max_tries=1"]
+    result = orchestrator(tmp_path, *command, OPENAI_BASE_URL=f"http://127.0.0.1:{closed_port()}/v1")
+    assert result.returncode == 3 and result.stderr.count("\n") == 1
+    assert "Connect call failed" in result.stderr or "Connection refused" in result.stderr
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "/proc/none"])
+def test_workspaces_that_cannot_be_written_are_one_line(tmp_path: Path, place: str) -> None:
+    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "cpu", "--workspaces", place)
+    assert result.returncode == 3 and result.stderr.count("\n") == 1
+    assert result.stderr.startswith(f"error: cannot write {place}/judge.log: ")
 
 
 def test_a_foreign_repository_is_left_alone(tmp_path: Path) -> None:
