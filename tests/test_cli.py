@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -18,11 +19,15 @@ from tests.agents.loopback import closed_port
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
-def orchestrator(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def orchestrator(
+    folder: Path, *arguments: str, stdout: int | IO[str] = subprocess.PIPE, **variables: str
+) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in KEYS} | variables
     environment["PYTHONPATH"] = str(Path(__file__).parent.parent)
     command = [sys.executable, "-m", "orchestrator", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
+    )
 
 
 def test_the_main_command(tmp_path: Path) -> None:
@@ -149,6 +154,27 @@ def test_replies_that_run_out_name_the_other_agents(tmp_path: Path) -> None:
     assert "anthropic" in result.stderr and "inbox" in result.stderr
     (prompt,) = (tmp_path / "workspaces" / "runs").glob("*/attempts/02-*/prompt.md")
     assert "TIMEOUT" in prompt.read_text()
+
+
+@pytest.mark.parametrize("command", [["ops", "show", "rope"], ["--op", "rmsnorm", "--device", "cpu"]])
+def test_a_full_standard_output_is_one_line_and_the_work_is_done(tmp_path: Path, command: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        result = orchestrator(tmp_path, *command, stdout=full)
+    assert result.returncode == 3
+    assert result.stderr == "error: standard output cannot be written: [Errno 28] No space left on device\n"
+    assert len(list(tmp_path.glob("workspaces/runs/*/DECISION.md"))) == command.count("--op")
+
+
+@pytest.mark.parametrize("command", [["--op", "rmsnorm"], ["--ops", "rmsnorm,rope", "--agent", "recorded"]])
+def test_a_reader_who_leaves_ends_nothing(tmp_path: Path, command: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        result = orchestrator(tmp_path, *command, "--device", "cpu", stdout=pipe)
+    assert (result.returncode, result.stderr) == (0, "")
+    for record in tmp_path.glob("workspaces/runs/*/run.json"):
+        run = from_json(Run, record.read_text())
+        assert run.verdict is not None and not run.error
 
 
 def test_ctrl_c_leaves_a_readable_run(tmp_path: Path) -> None:
