@@ -147,6 +147,19 @@ def test_ops_show_says_which_ops_there_are(tmp_path: Path) -> None:
     assert done.returncode == 2 and "did you mean rope?" in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("kernel", "decision"), [("kernels/divides_by_block.py", "ESCALATE"), ("policy/cheats/rebind_torch.py", "REJECT")]
+)
+def test_a_wrong_kernel_of_a_person_and_no_model_is_decided(tmp_path: Path, kernel: str, decision: str) -> None:
+    mine = Path(__file__).parent / "zoo" / kernel
+    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "cpu", "--from", str(mine))
+    assert (result.returncode, result.stderr) == (1, "")
+    assert f"{decision}: The kernel that was given" in result.stdout and "choose an agent: anthropic" in result.stdout
+    (folder,) = (tmp_path / "workspaces" / "runs").iterdir()
+    assert (folder / "DECISION.md").read_text().startswith(f"# {decision}: ")
+    assert not from_json(Run, (folder / "run.json").read_text()).error
+
+
 def test_replies_that_run_out_name_the_other_agents(tmp_path: Path) -> None:
     """A time limit that nothing can meet makes the only recorded reply fail."""
     result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "cpu", "-c", "judge.limits.call_s=0.000001")
