@@ -70,6 +70,8 @@ def test_dry_run_prints_the_prompt_and_keeps_nothing(tmp_path: Path) -> None:
         (["--op", "rmsnorm", "--device", "tpu"], "judge.device"),
         (["--op", "rmsnorm", "--rounds", "0"], "loop.rounds"),
         (["--op", "rmsnorm", "--config", "none.yaml"], "none.yaml"),
+        (["--op", "rmsnorm", "--seed", "99999999999999999999"], "judge.seed"),
+        (["--op", "rmsnorm", "-c", "judge.seed=-1"], "judge.seed"),
         (["--op", "rmsnorm", "-c", "measure.round=2"], "did you mean measure.rounds"),
         (["--op", "rmsnorm", "--from", "mine.py"], "no file mine.py"),
         (["--ops", "rmsnorm", "--from", "mine.py"], "--from is for a run of one op"),
