@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -136,6 +137,24 @@ def test_a_foreign_repository_is_left_alone(tmp_path: Path) -> None:
 
 def test_ops_lists_the_ops(tmp_path: Path) -> None:
     assert "rmsnorm" in orchestrator(tmp_path, "ops").stdout
+
+
+def test_an_op_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    shutil.copytree(resources.shipped("configs") / "ops" / "rope", own := tmp_path / "ops" / "my_rope")
+    (own / "reference.py").unlink()
+    (own / "reference.py").mkdir()
+    result = orchestrator(tmp_path, "ops")
+    assert (result.returncode, result.stderr) == (0, "")
+    rows = {line.split()[0]: line for line in result.stdout.splitlines()}
+    assert "cannot be read: ops/my_rope/" in rows["my_rope"] and "rmsnorm" in rows
+
+
+def test_a_damaged_repository_is_one_line_with_its_remedy(tmp_path: Path) -> None:
+    assert orchestrator(tmp_path, "--op", "vector_add", "--device", "cpu").returncode == 0
+    (tmp_path / "workspaces" / "vector_add.git" / "HEAD").write_text("junk\n")
+    result = orchestrator(tmp_path, "ops")
+    assert result.returncode == 3 and result.stderr.count("\n") == 1
+    assert "vector_add.git" in result.stderr and "restore it from a copy or move it away" in result.stderr
 
 
 def test_ops_show_prints_what_a_model_sees(tmp_path: Path) -> None:
