@@ -124,6 +124,7 @@ def test_usage_errors_are_one_line_and_exit_2(tmp_path: Path) -> None:
         (("dangling.py", "--op", "rmsnorm"), "no file dangling.py"),
         (("/dev/zero", "--op", "rmsnorm"), "is a device"),
         ((str(GOOD), "--op", "rmsnorm", "--repro", "file"), "--repro file"),
+        ((str(GOOD), "--op", "rmsnorm", "--repro", "/proc"), "--repro /proc"),
         ((str(GOOD), "--op", "rmsnorm", "-c", "judge.limit.call_s=1"), "did you mean judge.limits.call_s"),
     ):
         result = orchestrator(tmp_path, "verify", *arguments)

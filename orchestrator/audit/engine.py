@@ -86,12 +86,29 @@ def _with(file: FileAudit, findings: Sequence[AuditFinding], text: str) -> FileA
     return replace(file, findings=kept, silenced=(*file.silenced, *silenced))
 
 
+def check_writable(path: Path) -> None:
+    """Before the work of a report: raises UsageError where it cannot be written to this file. Leaves nothing behind."""
+    there = path.exists()
+    if there and not path.is_file() and not path.is_dir():
+        return  # of a pipe, a reader would take this for the end
+    try:
+        path.open("ab").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
 def write(path: Path, text: str) -> None:
     """Write a report to a file; raises UsageError where that cannot be."""
     try:
         path.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        raise UsageError(f"{printable(str(path))} cannot be written: {printable(str(error))}; name a file") from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{printable(str(path))} cannot be written: {printable(str(error))}; name a file")
 
 
 def _distinct(hits: Sequence[Hit]) -> list[Hit]:
