@@ -52,6 +52,14 @@ def test_an_empty_file_in_a_tree_is_no_fault(tmp_path: Path) -> None:
     assert [Path(one.file).name for one in found.files] == ["kernel.py"] and found.exit_code == 0
 
 
+def test_a_file_that_the_system_does_not_give_out_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_bytes(HONEST.read_bytes())
+    (tmp_path / "memory.py").symlink_to("/proc/self/mem")  # a plain file whose reading fails, whoever asks
+    found = audit(tmp_path)
+    assert [Path(one.file).name for one in found.files] == ["kernel.py", "memory.py"] and found.exit_code == 1
+    assert "cannot be read: [Errno 5]" in to_markdown(found, tree=True)
+
+
 def test_op_wants_a_file() -> None:
     result = command(FAULTS, "--op", "rmsnorm")
     assert result.returncode == 2
