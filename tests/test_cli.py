@@ -17,6 +17,7 @@ from orchestrator import ops, resources
 from orchestrator.records import Run, Status, from_json
 from tests.agents.loopback import closed_port
 
+GOOD = str(Path(__file__).parent / "zoo" / "kernels" / "good.py")
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
@@ -80,6 +81,7 @@ def test_dry_run_prints_the_prompt_and_keeps_nothing(tmp_path: Path) -> None:
         (["bench", "kernel.py"], "--op NAME"),
         (["measure", "rmsnorm-1", "-c", "judge.device=cpu"], "nothing to measure on"),
         (["ledger", "costs"], "there is no ledger in workspaces"),
+        (["--op", "kernelbench:"], "kernelbench:FILE"),
         (["adopt", "rmsnorm-1"], "--reason TEXT"),
         (["adopt", "rmsnorm-1", "--reason", "it is good"], "no run rmsnorm-1"),
     ],
@@ -97,10 +99,13 @@ def test_an_unknown_option_is_exit_2(tmp_path: Path) -> None:
     assert result.returncode == 2 and "--bogus" in result.stderr
 
 
-def test_no_gpu_where_one_is_demanded_is_exit_3(tmp_path: Path) -> None:
-    result = orchestrator(tmp_path, "--op", "rmsnorm", "--device", "gpu", CUDA_VISIBLE_DEVICES="")
-    assert result.returncode == 3
-    assert "no GPU is visible" in result.stderr and "Traceback" not in result.stderr
+@pytest.mark.parametrize("command", [["--op", "rmsnorm"], ["verify", GOOD, "--op", "rmsnorm"], ["--ops", "rmsnorm"]])
+def test_no_gpu_where_one_is_demanded_is_exit_2(tmp_path: Path, command: list[str]) -> None:
+    recorded = ["-c", "agent.name=recorded"]
+    result = orchestrator(tmp_path, *command, *recorded, "--device", "gpu", CUDA_VISIBLE_DEVICES="")
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert "no GPU is visible" in result.stderr and "judge.log" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", [["bench", "kernel.py", "--op", "rmsnorm"], ["measure", "rmsnorm-1"]])
@@ -116,6 +121,7 @@ def test_the_cause_of_no_connection_is_named(tmp_path: Path) -> None:
     result = orchestrator(tmp_path, *command, OPENAI_BASE_URL=f"http://127.0.0.1:{closed_port()}/v1")
     assert result.returncode == 3 and result.stderr.count("\n") == 1
     assert "Connect call failed" in result.stderr or "Connection refused" in result.stderr
+    assert " in 1 request and " in result.stderr
 
 
 @pytest.mark.parametrize("place", ["/dev/null", "/proc/none"])
