@@ -14,7 +14,9 @@ from typing import IO
 import pytest
 
 from orchestrator import ops, resources
-from orchestrator.records import Run, Status, from_json
+from orchestrator.cli import options
+from orchestrator.cli.run import _next
+from orchestrator.records import Decision, Run, Status, Verdict, from_json
 from tests.agents.loopback import closed_port
 
 GOOD = str(Path(__file__).parent / "zoo" / "kernels" / "good.py")
@@ -42,7 +44,20 @@ def test_the_main_command(tmp_path: Path) -> None:
     assert "\x1b" not in result.stdout, "no terminal, no control codes"
     (decision,) = (tmp_path / "workspaces" / "runs").glob("*/DECISION.md")
     assert decision.read_text().startswith("# UNMEASURED: RMSNorm")
+    run = decision.parent.name
+    assert lines[-1] == f"next: explain {run}, measure {run} (on a GPU), adopt {run} --reason TEXT"
+    assert orchestrator(tmp_path, "ledger", "costs").stdout == "no run has asked a model yet\n"
     assert lines[1].startswith("rmsnorm: 32 of 32 decoys rejected in "), "the op's own checker is checked first"
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [(Decision.MERGE, "next: explain r-1, export rmsnorm --to DIR, report"), (Decision.ESCALATE, ""), (None, "")],
+)
+def test_what_to_do_next_is_said_of_a_kernel_that_is_worth_it(decision: Decision | None, said: str) -> None:
+    verdict = Verdict(decision, "why") if decision else None
+    run = Run("r-1", "rmsnorm", "run/r-1", "0" * 40, "2026-01-01T00:00:00+00:00", "recorded", verdict=verdict)
+    assert _next(run, options.WORKSPACES) == said
 
 
 def test_json_is_the_record_and_nothing_else(tmp_path: Path) -> None:
@@ -51,6 +66,7 @@ def test_json_is_the_record_and_nothing_else(tmp_path: Path) -> None:
     run = from_json(Run, result.stdout)
     assert run.attempts[-1].status is Status.PASSED
     assert "round 1" in result.stderr
+    assert result.stderr.endswith(" --reason TEXT; each with --workspaces elsewhere\n")
     assert (tmp_path / "elsewhere" / "rmsnorm.git").is_dir()
 
 
@@ -232,7 +248,7 @@ def test_ctrl_c_leaves_a_readable_run(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert errors.strip().startswith("interrupted") and "Traceback" not in errors
     (folder,) = (tmp_path / "workspaces" / "runs").iterdir()
-    assert from_json(Run, (folder / "run.json").read_text()).error
+    assert errors == f"interrupted; the record so far is in {folder.relative_to(tmp_path)}\n"
+    assert from_json(Run, (folder / "run.json").read_text()).error == "interrupted"
     assert (folder / "attempts" / "01-correct-1" / "prompt.md").is_file()
