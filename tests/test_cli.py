@@ -27,7 +27,8 @@ def orchestrator(
     folder: Path, *arguments: str, stdout: int | IO[str] = subprocess.PIPE, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in KEYS} | variables
-    environment["PYTHONPATH"] = str(Path(__file__).parent.parent)
+    own = str(Path(__file__).parent.parent)
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (variables.get("PYTHONPATH"), own)))
     command = [sys.executable, "-m", "orchestrator", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
