@@ -49,8 +49,9 @@ class Agents:
     Making one asks no provider, but finds a key that is missing.
     """
 
-    def __init__(self, announce: Callable[[str], None]) -> None:
+    def __init__(self, announce: Callable[[str], None], needs: str = "a batch needs a model") -> None:
         self._announce = announce
+        self._needs = needs
         self._made: dict[tuple[AgentSettings, bool], Agent] = {}
         self._replaying = False
 
@@ -76,7 +77,14 @@ class Agents:
     def _choose(self, settings: Settings, recorded: Path | None) -> tuple[Agent, str]:
         name = settings.agent.name
         options = settings.agent.patient_options(require_sandbox=settings.judge.require_sandbox)
-        return choose(name, op_recorded=recorded, single_op=False, options=options, announce=self._announce)
+        return choose(
+            name,
+            op_recorded=recorded,
+            single_op=False,
+            options=options,
+            announce=self._announce,
+            needs=self._needs,
+        )
 
 
 def _key(settings: Settings) -> tuple[AgentSettings, bool]:

@@ -47,6 +47,10 @@ class Catalogue:
             return ops.load(name, self.own)
         if name in ops.names(self.shipped):
             return ops.load(name, self.shipped)
+        if self.own is not None and re.fullmatch(NAME, name) and (self.own / name).is_dir():
+            raise UsageError(
+                f"{self.own / name} has no op.yaml; write one: `python -m orchestrator ops new NAME` shows how it looks"
+            )
         raise ops.unknown(name, self.names(), f"{self.shipped} or {self.own}" if self.own else str(self.shipped))
 
     def _refuse_shipped(self, name: str, shipped: list[str]) -> None:

@@ -106,7 +106,7 @@ class JudgeSettings(_Section):
     device: Literal["auto", "gpu", "cpu"] = "auto"
     quick: bool | None = None
     require_sandbox: bool = False
-    seed: int | None = None
+    seed: Annotated[int | None, Field(ge=0, le=2**63 - 1)] = None  # as torch's generators take them
     skip_checks: tuple[str, ...] = ()
     first_failure: bool = False
     weak_ops: bool = False

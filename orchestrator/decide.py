@@ -66,8 +66,9 @@ def decide(
 
     passed says whether some attempt passed and was accepted; last_status is the last attempt's, None if there was none.
     measurement is the best such attempt's and counts only if there is one. rungs_done names the stages tried so far;
-    persist goes on at parity as long as there are rungs. objection is what the audit establishes against the best
-    kernel, or against one that passed and was not accepted: with it nothing is merged.
+    persist goes on at parity as long as there are rungs; rounds is 0 where no model could be asked.
+    objection is what the audit establishes against the best kernel, or against one that passed and was not accepted:
+    with it nothing is merged.
     """
     lines = table(
         *(last_status, passed, measurement, thresholds),
@@ -141,12 +142,21 @@ def _nothing_passed(last_status: Status | None, rounds: int) -> tuple[str, str]:
     """Why it was refused, why a person is asked: one of them."""
     if last_status is None:
         return "", "Nothing was attempted, so nothing passed; a person should look why."
+    if not rounds:
+        return _given_failed(last_status)
     within = f"Nothing passed within {rounds} round{'' if rounds == 1 else 's'}"
     if last_status in _REFUSED:
         return f"{within} and the last was refused as {last_status}.", ""
     if last_status is Status.INFRASTRUCTURE:
         return "", f"{within}, the last of which failed by a fault of ours."
     return "", f"{within}, the last ending in {last_status}: specification and implementation disagree; a person looks."
+
+
+def _given_failed(status: Status) -> tuple[str, str]:
+    """The same where a person's kernel is all that was tried."""
+    if status in _REFUSED:
+        return f"The kernel that was given was refused as {status}, and there was no model to ask.", ""
+    return "", f"The kernel that was given ended in {status}, and there was no model to ask: a person looks."
 
 
 def _unmeasured(measurement: Measurement | None, reason: str) -> str:

@@ -36,7 +36,7 @@ def deciding(record: Run) -> Attempt | None:
 
 def _run(record: Run, thresholds: Thresholds) -> Iterator[str]:
     if record.error:
-        yield f"a fault of ours ended it: {printable(record.error, 400)}"
+        yield f"what ended it: {printable(record.error, 400)}"
     verdict = record.verdict
     yield f"{verdict.decision}: {printable(verdict.reason, 400)}" if verdict else "not decided"
     if record.measurement is not None:

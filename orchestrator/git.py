@@ -21,6 +21,8 @@ _SETTINGS = {
     "i18n.commitEncoding": "utf-8",
 }
 
+_REMEDY = "if the repository is damaged, restore it from a copy or move it away"
+
 
 def git(repository: Path, *args: str) -> bytes:
     """What one git command printed. The boundary at which git's refusals become errors of ours."""
@@ -36,7 +38,7 @@ def git(repository: Path, *args: str) -> bytes:
         out = runner.execute(command, stdout_as_string=False, strip_newline_in_stdout=False)
     except GitError as error:
         said = printable(str(getattr(error, "stderr", "")).strip() or str(error), 300)
-        raise WorkspaceError(f"git {args[0]} failed in {repository}: {said}") from error
+        raise WorkspaceError(f"git {args[0]} failed in {repository}: {said}; {_REMEDY}") from error
     except OSError as error:
         raise WorkspaceError(f"git {args[0]} could not run in {repository}: {error}") from error
     if not isinstance(out, bytes):

@@ -223,9 +223,15 @@ def require_gpu(settings: Settings) -> None:
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
     """What the work comes to; also where a loop runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _in_a_loop():  # decided before: within an except block every later error would carry that one as its context
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

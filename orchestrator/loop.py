@@ -9,6 +9,7 @@ from pathlib import Path
 
 from orchestrator import rounds
 from orchestrator.agents import Agent
+from orchestrator.agents.given import NobodyToAsk
 from orchestrator.agents.recorded import RepliesExhausted
 from orchestrator.attempt import judge_reply, require_sandbox
 from orchestrator.config import LAUNCH, Settings
@@ -49,6 +50,11 @@ async def run_op(
         for rung, stage in enumerate(settings.loop.stages, 1):
             try:
                 await _stage(stage, prompts, op, agent, executor, settings, recorder)
+            except NobodyToAsk as alone:
+                recorder.remark(f"It ended with the kernel that was given: {alone}")
+                if recorder.run.best is None:
+                    verdict = await weighed(op, executor, settings, recorder, judging, settings.loop.stages[:rung])
+                break
             except (RepliesExhausted, BudgetSpent) as exhausted:
                 if recorder.run.best is None:
                     raise

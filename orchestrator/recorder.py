@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from asyncio import CancelledError
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -107,13 +108,16 @@ class Recorder:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Whatever ends the run is in its record: the one boundary at which a failure of ours is classified."""
+        """Whatever ends the run is in its record: the one boundary at which that is classified."""
         try:
             yield
         except OrchestratorError as error:
             self._ended_by(str(error))
             raise
-        except BaseException as error:  # an interrupt, or a bug of ours: recorded, never swallowed
+        except (CancelledError, KeyboardInterrupt):
+            self._ended_by("interrupted")
+            raise
+        except BaseException as error:  # a bug of ours: recorded, never swallowed
             self._ended_by(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             raise
 

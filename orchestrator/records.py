@@ -492,7 +492,7 @@ class Run(Record):
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
     cost: Cost = Cost()
-    error: str = ""  # our machinery's failure, when that ended the run
+    error: str = ""  # what ended the run before its decision: a failure, or that a person interrupted it
     seconds: float = 0.0
 
     def __post_init__(self) -> None:

@@ -30,6 +30,11 @@ def furthest(run: Run) -> Attempt | None:
     return next(iter(ranked(run)), None)
 
 
+def had(run: Run, allowed: int) -> int:
+    """How many rounds it was given: none where it ended with the person's kernel, since there was no model to ask."""
+    return allowed if any(one.round for one in run.attempts) else 0
+
+
 def answered(attempt: Attempt) -> bool:
     """Whether there was a reply to judge. A call that failed beside others of its round was judged nowhere."""
     return attempt.status is not Status.INFRASTRUCTURE or bool(attempt.report.device)

@@ -43,7 +43,7 @@ async def weighed(
             thresholds,
             objection=recorder.objection(),
             unmeasured_reason=reason,
-            rounds=settings.loop.rounds,
+            rounds=rounds.had(recorder.run, settings.loop.rounds),
             rungs_done=done,
             persist=settings.loop.persist,
         )

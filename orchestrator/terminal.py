@@ -31,6 +31,7 @@ class Terminal(Silent):
         self._spinner: Spinner | None = None
         self._round = ("", 0)  # stage and round that was told
         self._asked = 0  # times in it
+        self.folder: Path | None = None  # of the run's record, once there is one
 
     def say(self, text: str, style: str = "") -> None:
         """Text, whatever it holds: that of a model or a candidate is shown, never interpreted."""
@@ -39,7 +40,7 @@ class Terminal(Silent):
 
     def run_started(self, run: Run, folder: Path, judging: Judging) -> None:
         """Where it runs, and where its record is."""
-        self._round = ("", 0)
+        self._round, self.folder = ("", 0), folder
         self._place(f"run {run.id}: ", judging)
         self.say(f"record in {folder}")
 

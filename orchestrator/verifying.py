@@ -200,9 +200,10 @@ def _stdin() -> bytes:
 
 
 def scripts_folder(path: Path) -> Path:
-    """The folder for repro scripts, made if it is not there; raises UsageError where it cannot be."""
+    """The folder for repro scripts, made if it is not there; raises UsageError where nothing can be written into it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path).close()
     except OSError as error:
         raise UsageError(f"--repro {printable(str(path))}: {printable(str(error))}; name a folder") from error
     return path

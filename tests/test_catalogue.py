@@ -45,6 +45,12 @@ def test_a_name_of_both_is_refused(own: Path) -> None:
             ask()
 
 
+def test_a_folder_without_op_yaml_is_said_to_be_one(own: Path) -> None:
+    (own / "mine" / "op.yaml").unlink()
+    with pytest.raises(UsageError, match=r"own/mine has no op\.yaml"):
+        catalogue.opened(own).load("mine")
+
+
 def test_ops_in_the_current_folder_are_found_without_being_named(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own.rename(own.with_name("ops"))
     monkeypatch.chdir(own.parent)

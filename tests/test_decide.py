@@ -83,6 +83,13 @@ def test_nothing_passed(status: Status) -> None:
     assert "3 rounds" in verdict.reason
 
 
+@pytest.mark.parametrize("status", [Status.WRONG_VALUES, Status.TAMPERED])
+def test_a_given_kernel_failed_and_there_was_no_model(status: Status) -> None:
+    verdict = ask(None, passed=False, last=status, rounds=0)
+    assert verdict.decision is (Decision.REJECT if status is Status.TAMPERED else Decision.ESCALATE)
+    assert "The kernel that was given" in verdict.reason and str(status) in verdict.reason
+
+
 def test_a_fault_of_ours_is_not_held_against_the_candidate() -> None:
     assert "fault of ours" in ask(None, passed=False, last=Status.INFRASTRUCTURE).reason
 

@@ -58,5 +58,5 @@ def test_ten_lines_are_enough_for_everything_at_once() -> None:
     findings = past_runs.forbidden().findings * 3
     loud = replace(past_runs.wrong(), findings=findings, diagnosis=("one",) * 5)
     lines = explain.run(replace(LOST, error="the disk is full", attempts=(replace(WRONG, report=loud),)), Thresholds())
-    assert lines[0] == "a fault of ours ended it: the disk is full" and len(lines) <= explain.LINES
+    assert lines[0] == "what ended it: the disk is full" and len(lines) <= explain.LINES
     assert explain.run(replace(RUN, attempts=()), Thresholds()) == ("not decided",)

@@ -73,3 +73,12 @@ def test_it_works_where_a_loop_runs_already() -> None:
         return library._finished(answer())
 
     assert asyncio.run(notebook()) == library._finished(answer()) == 42
+
+
+def test_an_error_carries_no_trace_of_how_the_work_was_begun() -> None:
+    async def refused() -> None:
+        raise ConnectionRefusedError("connect call failed")
+
+    with pytest.raises(ConnectionRefusedError) as caught:
+        library._finished(refused())
+    assert caught.value.__context__ is None, "an agent names the innermost cause"

@@ -218,7 +218,7 @@ async def test_an_interrupt_leaves_a_readable_run(rmsnorm: Op, judge: LocalExecu
         await run_op(rmsnorm, Interrupted(), judge, config.load(), tmp_path / "workspaces", Silent())
     (folder,) = (tmp_path / "workspaces" / "runs").iterdir()
     record = from_json(Run, (folder / "run.json").read_text())
-    assert "Cancelled" in record.error
+    assert record.error == "interrupted"
     assert (folder / "attempts" / "01-correct-1" / "prompt.md").read_text()
 
 

@@ -431,7 +431,7 @@ def test_what_the_command_line_refuses(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
     for arguments, said in (
         (("-c", "night.ops=[rmsnrm]", "--agent", "recorded"), "did you mean rmsnorm?"),
-        ((), "a batch needs a model"),
+        ((), "night.generate=[]"),
         (("-c", "night.generate=[]", "-c", "night.webhook=json"), webhook.VARIABLE),
     ):
         command = [sys.executable, "-m", "orchestrator", "nightly", *arguments]

@@ -141,6 +141,7 @@ async def test_an_author_may_declare_a_decoy_equivalent_but_not_against_the_case
         ('def raises(x, w, eps):\n    """It raises."""\n    raise KeyError(x)\n', "raises"),
         ("def silent(x, w, eps):\n    return x\n", "docstring of silent"),
         ("def (", "SyntaxError"),
+        ("raise SystemExit(0)\n", "raised SystemExit"),
     ],
 )
 async def test_an_op_s_own_decoys_must_work(
@@ -217,6 +218,8 @@ async def test_the_command_prints_the_score(tmp_path: Path) -> None:
     [
         (("import torch\n", "import torch\nimport nowhere_at_all\n"), "reference.py cannot be imported"),
         (("    wide = ", "    raise KeyError('x')\n    wide = "), "reference.py: rmsnorm_ref"),
+        (("import torch\n", "import torch\nraise SystemExit(0)\n"), "reference.py cannot be imported"),
+        (("    wide = ", "    raise SystemExit(0)\n    wide = "), "reference.py: rmsnorm_ref"),
         (("    wide = ", "    assert x.dtype != torch.float16\n    wide = "), "reference.py: rmsnorm_ref"),
         (("    return (", "    return [1] or ("), "returns list where a tensor is expected"),
         (("w.to(wide)).to(x.dtype)", "w.to(wide)).to(x.dtype)[:, :1]"), "op.yaml (outputs) promises"),

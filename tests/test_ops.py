@@ -102,6 +102,21 @@ def test_what_is_wrong_is_named_with_file_and_key(folder: Path, path: str, value
     assert str(raised.value) == f"{folder}/{said}"
 
 
+def test_an_unknown_key_comes_before_what_is_missing_for_it(folder: Path) -> None:
+    spec = folder / "op.yaml"
+    spec.write_text(spec.read_text().replace("\ntitle:", "\ntitel:"))
+    with pytest.raises(UsageError, match="titel is no key of an op; did you mean title") as raised:
+        ops.load("rmsnorm", folder.parent)
+    assert str(raised.value).endswith(" (and 1 more)")
+
+
+def test_an_op_without_any_key_is_said_to_be_empty(folder: Path) -> None:
+    for text, said in (("", "op.yaml is empty"), ("- a list\n", "op.yaml holds no mapping")):
+        (folder / "op.yaml").write_text(text)
+        with pytest.raises(UsageError, match=said):
+            ops.load("rmsnorm", folder.parent)
+
+
 def test_broken_files_are_refused(folder: Path) -> None:
     (folder / "op.yaml").write_text("a: [")
     with pytest.raises(UsageError, match="not YAML"):

@@ -39,6 +39,7 @@ from orchestrator.records import (
 from orchestrator.terminal import Terminal
 from tests.conftest import DEVICE, ZOO, MakeJob
 from tests.test_cli import orchestrator
+from tests.test_doctor import fake_torch
 
 GOOD, WRONG = ZOO / "kernels" / "good.py", ZOO / "kernels" / "divides_by_block.py"
 BAD = ZOO / "bad"
@@ -124,6 +125,7 @@ def test_usage_errors_are_one_line_and_exit_2(tmp_path: Path) -> None:
         (("dangling.py", "--op", "rmsnorm"), "no file dangling.py"),
         (("/dev/zero", "--op", "rmsnorm"), "is a device"),
         ((str(GOOD), "--op", "rmsnorm", "--repro", "file"), "--repro file"),
+        ((str(GOOD), "--op", "rmsnorm", "--repro", "/proc"), "--repro /proc"),
         ((str(GOOD), "--op", "rmsnorm", "-c", "judge.limit.call_s=1"), "did you mean judge.limits.call_s"),
     ):
         result = orchestrator(tmp_path, "verify", *arguments)
@@ -135,20 +137,12 @@ def test_usage_errors_are_one_line_and_exit_2(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_machine_without_what_is_demanded_is_exit_3(tmp_path: Path) -> None:
-    result = orchestrator(
-        tmp_path,
-        "verify",
-        str(GOOD),
-        "--op",
-        "rmsnorm",
-        "--device",
-        "gpu",
-        CUDA_VISIBLE_DEVICES="",
-        TMPDIR=str(tmp_path),
-    )
+def test_a_machine_on_which_no_judge_starts_is_exit_3(tmp_path: Path) -> None:
+    path = fake_torch(tmp_path, "raise ImportError('libtorch.so: wrong shape')\n")
+    command = ("verify", str(GOOD), "--op", "rmsnorm", "--device", "cpu")
+    result = orchestrator(tmp_path, *command, TMPDIR=str(tmp_path), PYTHONPATH=path)
     assert result.returncode == 3
-    assert "no GPU is visible" in result.stderr and "Traceback" not in result.stderr
+    assert "libtorch.so: wrong shape" in result.stderr and "Traceback" not in result.stderr
     log = Path(result.stderr.strip().rpartition("see ")[2])
     assert log.name == "judge.log" and log.is_file(), "the error names a log that is there"
 

@@ -49,15 +49,17 @@ def choose(
     options: AgentOptions,
     announce: Announce,
     given: bool = False,
+    needs: str = "a batch needs a model",
 ) -> tuple[Agent, str]:
     """The agent, and one line that says which it is and why.
 
     op_recorded is the op's folder of recorded replies, if it has one. With `given` a person's kernel comes first: what
-    was recorded answers other prompts, so `auto` takes nobody instead. Raises UsageError: an unknown name, a key that
+    was recorded answers other prompts, so `auto` takes nobody instead. `needs` is said to whoever asks for several ops
+    and has no model. Raises UsageError: an unknown name, a key that
     is missing, or nothing for `auto` to take.
     """
     check_name(name)
-    chosen, why = _auto(op_recorded, single_op, given) if name == "auto" else (name, "asked for")
+    chosen, why = _auto(op_recorded, single_op, given, needs) if name == "auto" else (name, "asked for")
     agent, what = _build(chosen, op_recorded, options, announce)
     return agent, f"agent {chosen}: {what} ({why})"
 
@@ -71,7 +73,7 @@ def check_name(name: str) -> None:
     raise UsageError(f"there is no agent {name!r}.{hint} Allowed are: {', '.join(NAMES)}")
 
 
-def _auto(op_recorded: Path | None, single_op: bool, given: bool) -> tuple[str, str]:
+def _auto(op_recorded: Path | None, single_op: bool, given: bool, needs: str) -> tuple[str, str]:
     from orchestrator.agents.keys import ANTHROPIC_KEY, OPENAI_KEY, OPENAI_URL, AnthropicKeys, OpenAIKeys
 
     anthropic, openai = AnthropicKeys(), OpenAIKeys()
@@ -81,7 +83,7 @@ def _auto(op_recorded: Path | None, single_op: bool, given: bool) -> tuple[str, 
         return "openai", f"auto: {OPENAI_KEY if openai.api_key else OPENAI_URL} is set"
     unset = f"none of {ANTHROPIC_KEY}, {OPENAI_KEY} and {OPENAI_URL} is set"
     if not single_op:
-        raise UsageError(f"{unset}; a batch needs a model: set one of them, or name an agent")
+        raise UsageError(f"{unset}; {needs}: set one of them, or name an agent")
     if given:
         return _NOBODY, f"auto: {unset}"
     if op_recorded is None or not op_recorded.is_dir():

@@ -31,14 +31,18 @@ class Given:
         return Reply(self._text, PERSON, Usage(latency_s=0.0, requests=0), agent=PERSON)
 
 
+class NobodyToAsk(RepliesExhausted):
+    """A run that is to end with what the person gave it, whatever became of that."""
+
+
 class Nobody:
     """Has no answer: the person's kernel is judged and measured, and nothing is made of it."""
 
     name = "nobody"
 
     async def propose(self, request: Request) -> Reply:
-        """Answer the request; see `orchestrator.agents.Agent`. Raises RepliesExhausted."""
-        raise RepliesExhausted(
+        """Answer the request; see `orchestrator.agents.Agent`. Raises NobodyToAsk."""
+        raise NobodyToAsk(
             f"there is no model to ask for stage {request.stage!r}, round {request.round}; to go on, choose an agent: "
             f"anthropic ({ANTHROPIC_KEY}), openai ({OPENAI_KEY} or {OPENAI_URL}) or inbox"
         )

@@ -70,8 +70,9 @@ class Tries:
             return await self._retrying()(counted)
         except Transient as err:
             passed_s = time.monotonic() - self._started
+            requests = f"{self.requests} request{'' if self.requests == 1 else 's'}"
             raise AgentError(
-                f"{self._provider} gave no answer in {self.requests} requests and {passed_s:.0f} s; "
+                f"{self._provider} gave no answer in {requests} and {passed_s:.0f} s; "
                 f"the last: {err.reason}; try later or choose another agent"
             ) from err
 

@@ -33,9 +33,8 @@ def audit(path: Path) -> Audit:
     language = installed()
     version = language.version if language is not None else ""
     if path.is_dir():
-        content = ((one, _bytes(one)) for one in _tree(path))
-        read = [audit_bytes(data, str(one)) for one, data in content if b"jit" in data]  # else it defines no kernel
-        found = tuple(one for one in read if one.kernels or one.unread)
+        read = [_of_tree(one) for one in _tree(path)]
+        found = tuple(one for one in read if one is not None)
         if not found:
             raise UsageError(
                 f"no kernel in {printable(str(path))}: no Python file there has a function under triton.jit"
@@ -86,12 +85,29 @@ def _with(file: FileAudit, findings: Sequence[AuditFinding], text: str) -> FileA
     return replace(file, findings=kept, silenced=(*file.silenced, *silenced))
 
 
+def check_writable(path: Path) -> None:
+    """Before the work of a report: raises UsageError where it cannot be written to this file. Leaves nothing behind."""
+    there = path.exists()
+    if there and not path.is_file() and not path.is_dir():
+        return  # of a pipe, a reader would take this for the end
+    try:
+        path.open("ab").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
 def write(path: Path, text: str) -> None:
     """Write a report to a file; raises UsageError where that cannot be."""
     try:
         path.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        raise UsageError(f"{printable(str(path))} cannot be written: {printable(str(error))}; name a file") from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{printable(str(path))} cannot be written: {printable(str(error))}; name a file")
 
 
 def _distinct(hits: Sequence[Hit]) -> list[Hit]:
@@ -125,6 +141,16 @@ def _comments(text: str) -> dict[tuple[int, str], str]:
 
 def _tree(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*.py") if p.is_file() and not SKIPPED & set(p.relative_to(folder).parts))
+
+
+def _of_tree(path: Path) -> FileAudit | None:
+    """One of many, None where it defines no kernel. One that cannot be read ends the audit of no other."""
+    try:
+        data = _bytes(path)
+    except UsageError as error:
+        return FileAudit(str(path), 0, unread=printable(str(error.__cause__ or error)))
+    found = audit_bytes(data, str(path)) if b"jit" in data else None
+    return found if found is not None and (found.kernels or found.unread) else None
 
 
 def _bytes(path: Path) -> bytes:

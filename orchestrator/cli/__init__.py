@@ -21,6 +21,7 @@ from orchestrator.cli import (
     measure,
     nightly,
     ops,
+    output,
     redteam,
     replay,
     report,
@@ -28,7 +29,7 @@ from orchestrator.cli import (
     schedule,
     verify,
 )
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import InfrastructureError, OrchestratorError
 
 app = typer.Typer(
     add_completion=False,
@@ -49,8 +50,21 @@ for command in _COMMANDS:
 
 def main() -> None:
     """The entry point: an error of ours is one line and its exit code; only a bug shows a traceback."""
+    with output.lasting() as streams:
+        code = _ended()
+        if streams is not None and streams.lost is not None:
+            typer.echo(f"error: standard output cannot be written: {streams.lost}", err=True)
+            code = InfrastructureError.exit_code
+    sys.exit(code)
+
+
+def _ended() -> int | str | None:
+    """What the command comes to."""
     try:
         app()
+    except SystemExit as ended:
+        return ended.code
     except OrchestratorError as error:
         typer.echo(f"error: {error}", err=True)
-        sys.exit(error.exit_code)
+        return error.exit_code
+    return None

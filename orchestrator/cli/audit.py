@@ -73,6 +73,8 @@ def audit_files(
     settings = options.settings(
         config, override, {"agent": {"name": agent, "model": model_name}, **options.judge(device)}
     )
+    if sarif is not None:
+        engine.check_writable(sarif)
     if measure or sanitize:
         library.require_gpu(settings)
     result, evidence = engine.audit(path), NOTHING_RUN
@@ -81,12 +83,12 @@ def audit_files(
         asked = _Asked(file, None if op is None else options.op(op, ops_dir), settings, model, measure, sanitize)
         evidence = _gathered(asked, result, workspaces)
         result = engine.with_more(result, evidence.findings(file), file.data)
-    if sarif is not None:
-        engine.write(sarif, to_sarif(result))
     text = (
         report.to_json(result, evidence) if json else report.to_markdown(result, tree=path.is_dir(), evidence=evidence)
     )
     typer.echo(text)
+    if sarif is not None:
+        engine.write(sarif, to_sarif(result))
     raise typer.Exit(report.exit_code(result, evidence))
 
 

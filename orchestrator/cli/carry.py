@@ -40,7 +40,7 @@ def output_kept(wanted: bool) -> AbstractContextManager[object]:
     return redirect_stdout(sys.stderr) if wanted else nullcontext()
 
 
-def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str = "interrupted") -> T:
+def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str | Callable[[], str] = "interrupted") -> T:
     """What the work comes to.
 
     Raises:
@@ -49,7 +49,7 @@ def through(work: Coroutine[Any, Any, T], display: Closes, interrupted: str = "i
     return carried(lambda: asyncio.run(work), display, interrupted)
 
 
-def carried(call: Callable[[], T], display: Closes, interrupted: str = "interrupted") -> T:
+def carried(call: Callable[[], T], display: Closes, interrupted: str | Callable[[], str] = "interrupted") -> T:
     """What the call comes to.
 
     Raises:
@@ -59,7 +59,7 @@ def carried(call: Callable[[], T], display: Closes, interrupted: str = "interrup
         return call()
     except KeyboardInterrupt:
         display.close()
-        typer.echo(interrupted, err=True)
+        typer.echo(interrupted() if callable(interrupted) else interrupted, err=True)
         raise typer.Exit(_INTERRUPTED) from None
     finally:
         display.close()

@@ -38,7 +38,10 @@ def costs(workspaces: options.Workspaces = options.WORKSPACES) -> None:
         raise UsageError(f"there is no ledger in {workspaces}; --workspaces DIR names another place")
     index = ledger.Ledger(workspaces)
     try:
-        Console(width=None if sys.stdout.isatty() else _WIDE).print(accounts.table(accounts.groups(index)))
+        if found := accounts.groups(index):
+            Console(width=None if sys.stdout.isatty() else _WIDE).print(accounts.table(found))
+        else:
+            typer.echo("no run has asked a model yet")
     finally:
         index.close()
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from orchestrator.nights.story import Night
     from orchestrator.progress import Progress
 
+_NEEDS = "a night that generates needs a model (-c night.generate=[] leaves generating out)"
+
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
@@ -53,7 +55,7 @@ def nightly(
         plan.named(",".join(settings.night.ops), catalogue.names, where="night.ops")
     url = webhook.address() if settings.night.webhook != "none" else ""
     progress = Progress(Console(stderr=json), quiet=quiet)
-    agents = Agents(progress.say)
+    agents = Agents(progress.say, _NEEDS)
     if settings.night.generate:
         agents.prepare(settings)
     with night.held(workspaces):

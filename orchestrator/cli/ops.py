@@ -11,6 +11,7 @@ from orchestrator.cli import carry, options
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.catalogue import Catalogue
     from orchestrator.config import Settings
     from orchestrator.draft import Draft
     from orchestrator.ops import Op
@@ -39,17 +40,31 @@ def list_ops(
     from orchestrator import standing
 
     known = options.catalogue(ops_dir)
-    ops = [known.load(name) for name in known.names()]
-    stands = standing.of(ops, workspaces)
+    ops = {name: _read(known, name) for name in known.names()}
+    stands = standing.of([op for op in ops.values() if not isinstance(op, UsageError)], workspaces)
     rows = [("op", "stage", "champion", "last decision", "")]
-    for op in ops:
-        of, title = stands[op.name], op.spec.title if op.spec.approved else f"{op.spec.title} (a draft, not approved)"
-        rows.append((op.name, of.stage, of.champion, of.decision, title))
+    for name, op in ops.items():
+        of = stands.get(name, standing.Standing())
+        rows.append((name, of.stage, of.champion, of.decision, _said_of(op)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for row in rows:
         typer.echo(
             "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
         )
+
+
+def _read(known: Catalogue, name: str) -> Op | UsageError:
+    """The op, or what is wrong with its folder: one that a person is writing must not hide the others."""
+    try:
+        return known.load(name)
+    except UsageError as error:
+        return error
+
+
+def _said_of(op: Op | UsageError) -> str:
+    if isinstance(op, UsageError):
+        return f"cannot be read: {op}"
+    return op.spec.title if op.spec.approved else f"{op.spec.title} (a draft, not approved)"
 
 
 def show_op(

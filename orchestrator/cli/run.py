@@ -16,6 +16,7 @@ from orchestrator.errors import UsageError
 if TYPE_CHECKING:
     from orchestrator.config import Settings
     from orchestrator.ops import Op
+    from orchestrator.records import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -137,11 +138,28 @@ def carried_out(op: Op, settings: Settings, workspaces: Path, *, as_json: bool) 
     finished = carry.carried(
         lambda: library.run_op(op, workspaces=workspaces, settings=settings, watch=terminal, say=terminal.say),
         terminal,
-        f"interrupted; the record so far is in {workspaces / 'runs'}",
+        lambda: f"interrupted; the record so far is in {terminal.folder}" if terminal.folder else "interrupted",
     )
+    if line := _next(finished, workspaces):
+        terminal.say(line)
     if as_json:
         typer.echo(records.to_json(finished))
     return finished.exit_code
+
+
+def _next(finished: Run, workspaces: Path) -> str:
+    """What there is to do with the kernel of a run; "" where none was accepted."""
+    from orchestrator.records import Decision
+
+    run, decision = finished.id, finished.verdict.decision if finished.verdict else None
+    commands = {
+        Decision.UNMEASURED: (f"explain {run}", f"measure {run} (on a GPU)", f"adopt {run} --reason TEXT"),
+        Decision.MERGE: (f"explain {run}", f"export {finished.op} --to DIR", "report"),
+    }
+    if decision not in commands:
+        return ""
+    elsewhere = "" if workspaces == options.WORKSPACES else f"; each with --workspaces {workspaces}"
+    return f"next: {', '.join(commands[decision])}{elsewhere}"
 
 
 def first_prompt(op: Op, settings: Settings) -> int:

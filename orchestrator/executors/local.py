@@ -21,6 +21,7 @@ from orchestrator.judge import channel
 from orchestrator.measured import Measured, MeasureJob, SweepJob, Swept
 from orchestrator.records import Job, Judging, OpCheck, OpCheckJob, Record, Report, from_json, to_json
 from orchestrator.text import printable
+from orchestrator.tree import os_errors
 
 _START_S = 120  # importing torch from a cold disk
 _CHECK_S = 600  # all decoys of an op
@@ -178,8 +179,9 @@ class LocalExecutor:
         return printable(next((line.strip() for line in reversed(lines) if line.strip()), ""))
 
     def _open_log(self) -> IO[bytes]:
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        return self._log.open("ab")
+        with os_errors(f"write {self._log}"):
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            return self._log.open("ab")
 
 
 class _JudgeGone(JudgeError):

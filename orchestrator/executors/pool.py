@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from orchestrator import gpu
-from orchestrator.errors import JudgeLost
+from orchestrator.errors import JudgeLost, UsageError
 from orchestrator.executors import Executor
 from orchestrator.executors.local import LocalExecutor, opened
 from orchestrator.measured import Measured, MeasureJob, SweepJob, Swept
@@ -52,6 +52,7 @@ def of(settings: JudgeSettings, count: int | None, logs: Path) -> Pool:
 async def one(settings: JudgeSettings, log: Path) -> AsyncIterator[Executor]:
     """A single judge, which is ended whatever happens; what it prints goes to `log`, where it is of this machine."""
     if settings.executor == "local":
+        _require_gpu(settings.device)
         async with opened(settings.device, log) as executor:
             yield executor
         return
@@ -64,6 +65,7 @@ async def one(settings: JudgeSettings, log: Path) -> AsyncIterator[Executor]:
 
 def local(count: int | None, device: str, logs: Path) -> Pool:
     """So many judges on this machine, spread over its GPUs; by default one a GPU, or one where there is none."""
+    _require_gpu(device)
     gpus = ("",) if device == "cpu" else gpu.visible() or ("",)
     spread = [gpus[number % len(gpus)] for number in range(count or len(gpus))]
     return Pool(
@@ -72,6 +74,12 @@ def local(count: int | None, device: str, logs: Path) -> Pool:
             for number, on in enumerate(spread, 1)
         ]
     )
+
+
+def _require_gpu(device: str) -> None:
+    """Raises UsageError, before anything is started, where a GPU is asked for and there is none."""
+    if device == "gpu" and not gpu.present():
+        raise UsageError("--device gpu: no GPU is visible here; give --device cpu, or run on a machine with one")
 
 
 class Pool:

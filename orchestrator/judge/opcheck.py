@@ -24,7 +24,7 @@ from orchestrator.judge.candidate import CandidateFailed
 from orchestrator.judge.checks.contract import as_promised
 from orchestrator.judge.compare import compared
 from orchestrator.judge.decoys import Decoy
-from orchestrator.judge.promises import OwnFilesFail, broken
+from orchestrator.judge.promises import RAISED, OwnFilesFail, broken
 from orchestrator.judge.results import several
 from orchestrator.records import DecoyResult, Fate, OpCheck, OpCheckJob, Status
 
@@ -96,7 +96,7 @@ def _all_decoys(job: OpCheckJob, test: ModuleType) -> list[Decoy]:
     path = Path(job.folder) / "decoys.py"
     try:
         own = decoys.own(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else []
-    except Exception as error:  # noqa: BLE001 - the author's file, executed
+    except RAISED as error:  # the author's file, executed
         raise OwnFilesFail("decoys.py cannot be used: it", error) from error
     return [*decoys.made(job, getattr(test, job.reference)), *own]
 
@@ -200,7 +200,7 @@ class _Bench:
             self._stand_in.decoy = trial.decoy
             try:
                 got, want = self._test.run(inputs, case.parameters)
-            except Exception as error:  # noqa: BLE001 - the author's code raises anything
+            except RAISED as error:  # the author's code raises anything
                 if trial.decoy.function is self._reference:
                     raise OwnFilesFail(f"reference.py: {self._job.reference}", error, case.name) from error
                 if not trial.decoy.authored:
@@ -221,7 +221,7 @@ class _Bench:
             self._stand_in.decoy = trial.decoy
             try:
                 got, want = self._test.run(inputs, case.parameters)
-            except Exception as error:  # noqa: BLE001 - the author's reference, on inputs that a decoy changed
+            except RAISED as error:  # the author's reference, on inputs that a decoy changed
                 trial.raised = trial.raised or f"the reference raises {type(error).__name__} on what it would be given"
                 continue
             if not self._same(trial.decoy, got, want, inputs, case, exact):
@@ -253,7 +253,7 @@ class _Bench:
             inputs: dict[str, torch.Tensor] = self._test.make_inputs(case, self._device, _SEED)
             what = f"reference.py: {self._job.reference}, for float64,"
             exact = self._test.exactly(inputs, case.parameters)
-        except Exception as error:  # noqa: BLE001 - the author's code
+        except RAISED as error:  # the author's code
             raise OwnFilesFail(what, error, case.name) from error
         self.varied |= {name for name, value in case.parameters.items() if value != self._job.parameters.get(name)}
         return inputs, exact

@@ -19,11 +19,13 @@ from orchestrator.judge.results import several
 from orchestrator.judge.timing.baselines import expression
 from orchestrator.records import DecoyResult, Fate, OpCheckJob
 
+RAISED = (Exception, SystemExit)  # what an author's code may end in; an exit of theirs is none of ours
+
 
 class OwnFilesFail(Exception):
     """The op's own code raises where it must not. Says which file, and what it raised."""
 
-    def __init__(self, what: str, error: Exception, case: str = "") -> None:
+    def __init__(self, what: str, error: BaseException, case: str = "") -> None:
         super().__init__(f"{what} raised {type(error).__name__}: {error}")
         self.result = broken(str(self), case)
 
@@ -39,7 +41,7 @@ def own_files(job: OpCheckJob, kernel: ModuleType) -> Iterator[ModuleType]:
     with ExitStack() as stack:
         try:
             test = stack.enter_context(testfile.loaded(Path(job.folder), kernel))
-        except Exception as error:  # noqa: BLE001 - the author's file, executed
+        except RAISED as error:  # the author's file, executed
             raise OwnFilesFail("reference.py cannot be imported: it", error) from error
         yield test
 
@@ -72,7 +74,7 @@ def other_baseline(job: OpCheckJob, test: ModuleType, case: Any, inputs: dict[st
             right = len(got) == len(want) and all(
                 test.compare(one, other, case.dtype).passed for one, other in zip(got, want, strict=True)
             )
-        except Exception as error:  # noqa: BLE001 - the author's code
+        except RAISED as error:  # the author's code
             raise OwnFilesFail(where, error, case.name) from error
         if not right:
             return broken(f"{where}: it computes something else than the reference", case.name)
@@ -84,7 +86,7 @@ def _results(
 ) -> tuple[Any, ...]:
     try:
         results = reference(**inputs, **case.parameters)
-    except Exception as error:  # noqa: BLE001 - the author's code
+    except RAISED as error:  # the author's code
         raise OwnFilesFail(f"reference.py: {job.reference}", error, case.name) from error
     return several(results)
 

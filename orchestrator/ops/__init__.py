@@ -90,11 +90,15 @@ def load(name: str, root: Path) -> Op:
 
 def _read_spec(path: Path) -> OpSpec:
     content = yamlfile.read(path, str(path))
+    if not isinstance(content, dict):
+        what = "is empty" if content is None else "holds no mapping"
+        raise UsageError(f"{path} {what}: its keys, such as name and title, are those of any op that is shipped")
     try:
         return OpSpec.model_validate(content)
     except ValidationError as error:
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise UsageError(f"{path}: {_problem(error.errors()[0])}{more}") from error
+        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")  # why another may be missing
+        raise UsageError(f"{path}: {_problem(first)}{more}") from error
 
 
 def _problem(found: Any) -> str:

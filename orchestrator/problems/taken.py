@@ -26,6 +26,8 @@ def names(text: str, own: Path | None, say: Callable[[str], None]) -> list[str]:
     """
     if not text.startswith(PREFIX):
         return [text]
+    if not text.removeprefix(PREFIX).strip():
+        raise UsageError(f"{text} names no problem: give {PREFIX}FILE, or to --ops {PREFIX}FOLDER")
     path = Path(text.removeprefix(PREFIX))
     if not path.is_dir():
         return [_taken(path, own, say)]

@@ -123,7 +123,7 @@ def _lines(told: Told) -> tuple[Line, ...]:
         run.measurement,
         told.thresholds,
         unmeasured_reason=verdict.reason if verdict else "",
-        rounds=told.rounds,
+        rounds=rounds.had(run, told.rounds),
         rungs_done=_done(told.stages, run.measurement),
         persist=told.persist,
         objection=_objection(run),

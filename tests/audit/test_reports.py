@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.audit.engine import audit, audit_bytes
+from orchestrator.audit.engine import audit, audit_bytes, check_writable
 from orchestrator.audit.findings import Part, Severity
 from orchestrator.audit.report import exit_code, to_markdown
 from orchestrator.audit.running import Evidence
@@ -60,6 +60,14 @@ def test_an_empty_file_in_a_tree_is_no_fault(tmp_path: Path) -> None:
     assert [Path(one.file).name for one in found.files] == ["kernel.py"] and found.exit_code == 0
 
 
+def test_a_file_that_the_system_does_not_give_out_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_bytes(HONEST.read_bytes())
+    (tmp_path / "memory.py").symlink_to("/proc/self/mem")  # a plain file whose reading fails, whoever asks
+    found = audit(tmp_path)
+    assert [Path(one.file).name for one in found.files] == ["kernel.py", "memory.py"] and found.exit_code == 1
+    assert "cannot be read: [Errno 5]" in to_markdown(found, tree=True)
+
+
 def test_op_wants_a_file() -> None:
     result = command(FAULTS, "--op", "rmsnorm")
     assert result.returncode == 2
@@ -93,6 +101,27 @@ def test_json_holds_every_finding(tmp_path: Path) -> None:
     content = json.loads(result.stdout)
     assert [one["rule"] for one in content["files"][0]["findings"]][0] == "padding-in-sum"
     assert json.loads((tmp_path / "log.sarif").read_text())["version"] == "2.1.0"
+
+
+@pytest.mark.parametrize("place", ["nowhere/log.sarif", "."])
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path, place: str) -> None:
+    result = command(GRAVE, "--op", "rmsnorm", "--device", "cpu", "--sarif", tmp_path / place)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "cannot be written" in result.stderr and result.stderr.count("\n") == 1, "nothing was judged"
+
+
+def test_a_report_that_cannot_be_written_after_all_loses_nothing(tmp_path: Path) -> None:
+    result = command(GRAVE, "--sarif", "/dev/full")
+    assert result.returncode == 2 and "padding-in-sum" in result.stdout
+    assert "/dev/full cannot be written" in result.stderr
+
+
+def test_where_a_report_could_be_written_nothing_is_left_by_asking(tmp_path: Path) -> None:
+    check_writable(tmp_path / "log.sarif")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "log.sarif").write_text("old")
+    check_writable(tmp_path / "log.sarif")
+    assert (tmp_path / "log.sarif").read_text() == "old"
 
 
 def test_a_comment_with_a_reason_silences_its_rule_on_its_line() -> None:
