@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import inspect
 import operator
 import types
 from collections.abc import Callable, Iterator
@@ -80,6 +81,14 @@ def _beside_tensors(name: str, of_constants: Callable[[Any, Any], Any]) -> Calla
 
 def _of_its_value(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda self: function(self.value)
+
+
+def member_functions() -> None:
+    """Fault (3.5 to 3.7): the functions of `tl.math` as methods of a block, `x.exp()`, are left as the compiler has
+    them and ask for its state. Comes after `patch_once`, which replaces the other methods."""
+    for name, member in list(vars(tl.tensor).items()):
+        if callable(member) and "_semantic" in inspect.signature(member).parameters:
+            setattr(tl.tensor, name, bound(member))
 
 
 def descriptor_strides() -> None:

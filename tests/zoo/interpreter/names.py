@@ -202,3 +202,18 @@ def case_constants_among_themselves_controls():
     y = torch.empty(N)
     constants_alone[(1,)](y, BLOCK=N)
     assert torch.equal(y, torch.arange(N) * 0.5 + 8) and (TWO + TWO).value == 4 and hash(TWO) == hash(tl.constexpr(2))
+
+
+@triton.jit
+def methods(X, Y, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    x = tl.load(X + c)
+    y = x.exp() + x.exp2() + x.log() + x.log2() + x.sqrt() + x.rsqrt() + x.sqrt_rn() + x.sin() + x.cos() + x.erf()
+    tl.store(Y + c, y + x.floor() + x.ceil() + x.abs() + x.sigmoid() + x.sum(axis=0).rsqrt())
+
+
+def case_functions_as_methods():
+    x, y = torch.rand(N) + 0.5, torch.empty(N)
+    methods[(1,)](x, y, BLOCK=N)
+    want = x.exp() + x.exp2() + x.log() + x.log2() + 2 * x.sqrt() + x.rsqrt() + x.sin() + x.cos() + x.erf()
+    assert torch.allclose(y, want + x.floor() + x.ceil() + x.abs() + x.sigmoid() + x.sum().rsqrt(), rtol=1e-5)
