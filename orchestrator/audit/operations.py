@@ -149,6 +149,7 @@ def _where(condition: Value, chosen: Value, otherwise: Value) -> Value:
         pad_axes=pad_axes,
         branched=chosen.branched,
         spoiled=spoiled if pad is Pad.FILLED else None,
+        restored=chosen.pad is Pad.FILLED and pad in (Pad.ZERO, Pad.LOW),
         selected=(chosen.selected or not chosen.loads) and (otherwise.selected or not otherwise.loads),
         undefined=frozenset() if pad is not Pad.FILLED else value.undefined,
         dtype=chosen.dtype,
