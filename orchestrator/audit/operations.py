@@ -135,6 +135,7 @@ def _where(condition: Value, chosen: Value, otherwise: Value) -> Value:
     value = values.joined(chosen, otherwise)
     rank = value.rank if condition.rank is None or value.rank is None else max(value.rank, condition.rank)
     pad, pad_axes, spoiled = pad_of_filler(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
+    told = chosen if chosen.loads else otherwise  # the other side is a constant, which no exp makes infinite
     added = chosen.constant is not None and pad is Pad.LOW  # a mask to be added, whatever its lanes were chosen by
     if rank is None or (condition.chooses and chosen.pad is Pad.NONE and not added):
         pad, pad_axes = Pad.NONE, frozenset()
@@ -156,7 +157,7 @@ def _where(condition: Value, chosen: Value, otherwise: Value) -> Value:
         is_mask=False,
         short_of=chosen.short_of | condition.extents,
         exponentials=chosen.exponentials | otherwise.exponentials,
-        shifted=chosen.shifted,
+        shifted=told.shifted,
         square=chosen.square,
         base=chosen.base or otherwise.base,
         clamped=True,
