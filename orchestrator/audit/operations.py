@@ -135,6 +135,7 @@ def _where(condition: Value, chosen: Value, otherwise: Value) -> Value:
     value = values.joined(chosen, otherwise)
     rank = value.rank if condition.rank is None or value.rank is None else max(value.rank, condition.rank)
     pad, pad_axes, spoiled = pad_of_filler(otherwise), condition.axes | chosen.pad_axes, otherwise.spoiled
+    told = chosen if chosen.loads else otherwise  # the other side is a constant, which no exp makes infinite
     added = chosen.constant is not None and pad is Pad.LOW  # a mask to be added, whatever its lanes were chosen by
     if rank is None or (condition.chooses and chosen.pad is Pad.NONE and not added):
         pad, pad_axes = Pad.NONE, frozenset()
@@ -149,13 +150,14 @@ def _where(condition: Value, chosen: Value, otherwise: Value) -> Value:
         pad_axes=pad_axes,
         branched=chosen.branched,
         spoiled=spoiled if pad is Pad.FILLED else None,
+        restored=chosen.pad is Pad.FILLED and pad in (Pad.ZERO, Pad.LOW),
         selected=(chosen.selected or not chosen.loads) and (otherwise.selected or not otherwise.loads),
         undefined=frozenset() if pad is not Pad.FILLED else value.undefined,
         dtype=chosen.dtype,
         is_mask=False,
         short_of=chosen.short_of | condition.extents,
         exponentials=chosen.exponentials | otherwise.exponentials,
-        shifted=chosen.shifted,
+        shifted=told.shifted,
         square=chosen.square,
         base=chosen.base or otherwise.base,
         clamped=True,

@@ -33,6 +33,7 @@ class Value:
     pad: Pad = Pad.NONE
     pad_axes: frozenset[int] = frozenset()
     spoiled: ast.AST | None = None  # where the padded lanes ceased to hold what they were loaded with
+    restored: bool = False  # its padded lanes held something else and were set back
     branched: bool = False  # of two branches that met one had set its padding, the other not
     undefined: frozenset[ast.AST] = NOTHING  # masked loads without `other` whose padded lanes are still in it
     dtype: str = ""  # "float32", "float16", "int64", "int", "input" (as loaded); "" where it is not known
@@ -82,7 +83,7 @@ def joined(left: Value, right: Value) -> Value:
         pad=padded.pad,
         pad_axes=padded.pad_axes,
         spoiled=padded.spoiled,
-        branched=merged.branched or {left.pad, right.pad} == {Pad.ZERO, Pad.LOW},
+        branched=merged.branched or {left.pad, right.pad} == {Pad.ZERO, Pad.LOW} or _restored_in_one(left, right),
         constant=left.constant if left.constant == right.constant else None,
         dtype=left.dtype if left.dtype == right.dtype else "",
         base=left.base or right.base,
@@ -113,6 +114,12 @@ def _telling(left: Value, right: Value) -> Value:
     return right if left.pad is Pad.NONE or right.pad is Pad.FILLED else left
 
 
+def _restored_in_one(left: Value, right: Value) -> bool:
+    """Whether one of two values that meet had its padded lanes set back, the other not: a constant may say why."""
+    kept = [one for one in (left, right) if one.pad is not Pad.FILLED]
+    return len(kept) == 1 and kept[0].restored
+
+
 def _mixed(left: Value, right: Value) -> Value:
     """What every operation of two values keeps of both."""
     rank = None if left.rank is None or right.rank is None else max(left.rank, right.rank)
@@ -121,6 +128,7 @@ def _mixed(left: Value, right: Value) -> Value:
         rank=rank,
         axes=left.axes | right.axes,
         pad_axes=left.pad_axes | right.pad_axes,
+        restored=left.restored or right.restored,
         branched=left.branched or right.branched,
         undefined=left.undefined | right.undefined,
         runtime=left.runtime or right.runtime,

@@ -57,6 +57,12 @@ def torch_dtype(name: str) -> torch.dtype:
     return dtype
 
 
+def device_of(tensor: torch.Tensor) -> torch.device:
+    """Where it lies, whatever the interpreter's stand-ins have `tensor.device` answer."""
+    device: torch.device = torch._C.TensorBase.device.__get__(tensor)
+    return device
+
+
 Form = tuple[tuple[int, ...], torch.dtype, tuple[int, ...] | None]  # shape, dtype, strides unless contiguous
 
 

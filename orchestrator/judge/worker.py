@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from orchestrator.judge import channel, interpreter
-from orchestrator.judge.memory import Attached, Slot, slots, tensor_in, torch_dtype
+from orchestrator.judge.memory import Attached, Slot, device_of, slots, tensor_in, torch_dtype
 from orchestrator.judge.ways import Way
 from orchestrator.judge.witness import Witness
 
@@ -111,7 +111,8 @@ class State:
         """Copy them to where the judge looks. What is no plain tensor of this device the judge refuses, unseen."""
         device = self._config["device"]
         if len(results) > _MOST_RESULTS or not all(
-            type(one) is torch.Tensor and one.layout is torch.strided and one.device.type == device for one in results
+            type(one) is torch.Tensor and one.layout is torch.strided and device_of(one).type == device
+            for one in results
         ):
             return
         arena = self._arenas[1]
@@ -197,7 +198,7 @@ def _describe_result(item: object) -> dict[str, object]:
         "type": "torch.Tensor" if type(item) is torch.Tensor else f"{type(item).__name__}, a subclass"[:80],
         "shape": list(item.shape)[:16],
         "dtype": str(item.dtype).removeprefix("torch."),
-        "device": item.device.type,
+        "device": device_of(item).type,
         "layout": str(item.layout),
     }
 

@@ -113,7 +113,9 @@ def test_what_only_the_interpreter_takes_is_refused_with_its_line(name: str) -> 
 def test_the_line_is_the_kernels() -> None:
     (result, *_) = compiled(ONLY_INTERPRETED)["run_a_dict"]
     line = next(n for n, text in enumerate(ONLY_INTERPRETED.read_text().splitlines(), 1) if "by_name = {" in text)
-    assert result.error.startswith(f'only_interpreted.py, line {line}, in a_dict: by_name = {{"a": 1.0, "b": 2.0}}')
+    place, said, *excerpt = result.error.splitlines()
+    assert place == f'only_interpreted.py, line {line}, in a_dict: by_name = {{"a": 1.0, "b": 2.0}}'
+    assert said == "UnsupportedLanguageConstruct: unsupported AST node type: Dict" and excerpt[0].startswith("at 2:")
 
 
 @pytest.mark.parametrize("name", functions(COMPILED))

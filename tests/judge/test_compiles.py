@@ -40,7 +40,14 @@ def refused(results: list[CompileResult]) -> CandidateFailed:
 def test_what_does_not_compile_at_home_is_refused_with_its_line() -> None:
     failed = refused([bad("sm_90"), bad("sm_80"), good("gfx942")])
     assert failed.status is Status.COMPILE_ERROR
-    assert "for sm_90, sm_80: " + HERE in failed.message and "NameError: y" in failed.detail
+    assert failed.message.endswith(f"for sm_90, sm_80: {HERE} (NameError: y)") and "NameError: y" in failed.detail
+
+
+def test_what_the_compiler_said_is_short_in_the_message() -> None:
+    long = CompileResult("k", "sm_90", ok=False, error=f"{HERE}\nNameError: {'y' * 5000}\nmore")
+    failed = refused([long])
+    assert f"{HERE} (NameError: yyy" in failed.message and failed.message.endswith("yyy...)")
+    assert len(failed.message) < 500 and "y" * 5000 in failed.detail
 
 
 def test_too_much_shared_memory_says_how_much_is_needed_and_there() -> None:
@@ -67,6 +74,7 @@ def test_what_fails_elsewhere_only_is_a_note(other: CompileResult) -> None:
     notes: list[str] = []
     compiles([good("sm_90"), other], notes)
     assert len(notes) == 1 and notes[0].startswith(f"does not compile for {other.target}: ")
+    assert ("NameError: y" in notes[0]) is bool(other.error)
 
 
 def test_nothing_of_a_kernel_in_time_is_no_verdict_and_some_of_it_is_a_note() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orchestrator.judge.ahead.records import CompileResult, Specialization, result_from_json
 
-_FORM = 5  # of what is kept; another one is none
+_FORM = 6  # of what is kept; another one is none
 
 
 class Cache:

@@ -135,7 +135,7 @@ def _decode(value: Any, functions: Functions) -> Any:
 
 
 def _words(error: Exception, kernel: Any, functions: Functions) -> str:
-    """The innermost place, which is where the kernel must be changed, then the error and what it caused."""
+    """The innermost place, which is where the kernel must be changed, then the error, then what it caused."""
     chain: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and len(chain) < 8:
@@ -143,8 +143,15 @@ def _words(error: Exception, kernel: Any, functions: Functions) -> str:
         link = link.__cause__
     places = [_place(each, functions) for each in chain if isinstance(each, CompilationError)]
     place = next((place for place in reversed(places) if place), "") or _where(kernel, 1)
-    texts = [str(each).strip() or type(each).__name__ for each in reversed(chain)]
-    return "\n".join([place, f"{type(chain[-1]).__name__}: {texts[0]}", *texts[1:]])
+    reason = _reason(chain[-1])
+    excerpts = [str(each).strip().removesuffix(reason).strip() for each in reversed(chain)]
+    return "\n".join([place, f"{type(chain[-1]).__name__}: {reason}", *filter(None, excerpts)])
+
+
+def _reason(error: BaseException) -> str:
+    """What an error says, without the excerpt of the source that Triton begins with."""
+    said = getattr(error, "error_message", None) or str(error)
+    return said.strip() or type(error).__name__
 
 
 def _place(error: Any, functions: Functions) -> str:

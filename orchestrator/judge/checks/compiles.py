@@ -19,6 +19,7 @@ from orchestrator.records import Compiled, Status
 HOME = "sm_90"  # what `interpreter.stand_in` says the GPU is: there it must compile, elsewhere a failure is a note
 _LANES = {"gfx942": 64}  # threads of a warp; 32 elsewhere
 _THREADS = 1024  # the most of one program, on every card
+_REASON = 300  # characters of what the compiler said that stand in a message
 _FLOATS = ("*fp", "*bf")  # the types of pointers to floating-point elements begin so
 
 
@@ -28,10 +29,10 @@ def compiles(results: Sequence[CompileResult], notes: list[str]) -> None:
     faults = {target: _faults(results, target) for target in ahead.TARGETS}
     if at_home := faults[HOME]:
         others = [target for target in ahead.TARGETS if faults[target] and target != HOME]
-        first = at_home[0].splitlines()[0]
-        message = f"runs in Triton's interpreter, but does not compile for {', '.join([HOME, *others])}: {first}"
+        where = ", ".join([HOME, *others])
+        message = f"runs in Triton's interpreter, but does not compile for {where}: {_in_short(at_home[0])}"
         raise CandidateFailed(Status.COMPILE_ERROR, message, at_home[0])
-    notes += [f"does not compile for {target}: {found[0].splitlines()[0]}" for target, found in faults.items() if found]
+    notes += [f"does not compile for {target}: {_in_short(found[0])}" for target, found in faults.items() if found]
     done = {result.kernel for result in results if result.ok and result.target == HOME}
     late = {result.kernel for result in results if result.limit == ahead.TOO_LATE}
     if never := sorted(late - done):
@@ -40,6 +41,12 @@ def compiles(results: Sequence[CompileResult], notes: list[str]) -> None:
     untried = {f"{result.kernel} for {result.target}: {result.limit}" for result in results if result.limit}
     notes += [f"not every specialization was compiled: {reason}" for reason in sorted(untried)]
     _as_precise([result.compiled for result in results if result.compiled is not None and result.target == HOME])
+
+
+def _in_short(fault: str) -> str:
+    """Its place and what the compiler said there, which the place alone does not show."""
+    place, *said = fault.splitlines()
+    return f"{place} ({said[0][:_REASON]}{'...' if len(said[0]) > _REASON else ''})" if said else place
 
 
 def _faults(results: Sequence[CompileResult], target: str) -> list[str]:

@@ -69,6 +69,8 @@ def _repairs() -> dict[str, Callable[[], None]]:
         "a scalar is an index": language.scalar_as_index,
         "what is missing is said": language.say_what_is_missing,
         "conditions of loops end": language.conditions,
+        "constants left of tensors": language.constants,
+        "functions as methods of a block": language.member_functions,
         "strides of descriptors in bytes": language.descriptor_strides,
         "names imported from the language, and enclosing functions'": language.bind_names,
         "loop variables, and/or/not, min, max, values of constants": language.rewrite,

@@ -1,9 +1,9 @@
 """Stand-ins for a GPU's host side: what honest code asks torch and Triton's driver before it launches.
 
 They answer as one real card would, an H100 SXM5 80 GB, and do nothing: there is no device, no stream and no clock. They
-are for the candidate's process alone. Tensors stay on the CPU: `x.device` is what it is, because a torch.device can
-neither be subclassed nor changed, and `x.is_cuda` is true because that attribute can be shadowed; a request for
-device "cuda" is met on the CPU.
+are for the candidate's process alone. Tensors stay on the CPU, but say that they are on the card: `x.device`,
+`x.is_cuda` and the like are shadowed, and a request for device "cuda" is met on the CPU. Where a tensor lies,
+`memory.device_of` says.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
 from orchestrator.judge.interpreter.limits import NotInterpretable
+from orchestrator.judge.memory import device_of
 
 NAME = "NVIDIA H100 80GB HBM3"
 CAPABILITY = (9, 0)
+DEVICE = torch.device("cuda", 0)
 SHARED_BYTES = 232448  # 227 KB, what one block may ask for
 _MEMORY_BYTES = 85_024_112_640
 
@@ -51,8 +53,8 @@ _AS_TRITON_SAYS = {
     "mem_bus_width": 5120,
 }
 _FACTORIES = (
-    "arange empty empty_like empty_strided eye full full_like linspace ones ones_like rand rand_like randint randn"
-    " randn_like scalar_tensor tensor as_tensor zeros zeros_like"
+    "arange empty empty_like empty_permuted empty_strided eye full full_like linspace ones ones_like rand rand_like"
+    " randint randn randn_like scalar_tensor tensor as_tensor zeros zeros_like"
 )
 _METHODS = "new_empty new_empty_strided new_full new_ones new_tensor new_zeros"
 
@@ -61,7 +63,9 @@ def stand_in() -> None:
     """Make torch and Triton's driver answer as that card, in this process, from now on."""
     for name, answer in {**_torch_cuda(), **_nothing_to_do()}.items():
         setattr(torch.cuda, name, answer)
-    torch.Tensor.is_cuda = property(lambda self: True)
+    torch.Tensor.device = property(_device)
+    torch.Tensor.get_device = lambda self: _device(self).index
+    torch.Tensor.is_cuda, torch.Tensor.is_cpu = property(lambda self: True), property(lambda self: False)
     torch.Tensor.cuda = lambda self, *args, **kwargs: self
     torch.Tensor.to = _to(torch.Tensor.to)
     for owner, names in ((torch, _FACTORIES), (torch.Tensor, _METHODS)):
@@ -79,7 +83,7 @@ class _Stream:
 
     @property
     def device(self) -> torch.device:
-        return torch.device("cpu")
+        return DEVICE
 
     def synchronize(self) -> None:
         return
@@ -127,7 +131,7 @@ class Driver:
         return CAPABILITY
 
     def get_active_torch_device(self) -> torch.device:
-        return torch.device("cpu")  # where the tensors are: host code compares it with theirs
+        return DEVICE
 
     def get_device_interface(self) -> Any:
         return torch.cuda
@@ -136,6 +140,11 @@ class Driver:
         raise NotInterpretable("there is no clock to benchmark with in the interpreter")
 
     get_empty_cache_for_benchmark = get_benchmarker
+
+
+def _device(tensor: torch.Tensor) -> torch.device:
+    device = device_of(tensor)
+    return DEVICE if device.type == "cpu" else device
 
 
 def _torch_cuda() -> dict[str, Any]:

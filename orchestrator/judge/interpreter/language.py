@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import inspect
+import operator
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -51,6 +53,42 @@ def conditions() -> None:
     """Fault (3.6, 3.7): the condition of `while tl.condition(...)` is an object, which is always true."""
     if hasattr(tl, "condition"):
         tl.condition.__bool__ = lambda self: bool(self.condition)
+
+
+def constants() -> None:
+    """Faults (3.5 to 3.7): a `tl.constexpr` of the module left of a tensor makes a constant of the result, which no
+    function of the language takes; a constant has no `len`, `int` or `float`."""
+    for name in _OPERATORS.split():
+        setattr(tl.constexpr, name, _beside_tensors(name, getattr(tl.constexpr, name)))
+    for name, function in (("__len__", len), ("__int__", int), ("__float__", float)):
+        setattr(tl.constexpr, name, _of_its_value(function))
+
+
+_OPERATORS = (
+    "__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __and__ __or__ __xor__ __lshift__ __rshift__"
+    " __lt__ __le__ __gt__ __ge__ __eq__ __ne__"
+)
+
+
+def _beside_tensors(name: str, of_constants: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    of_values = getattr(operator, name)
+
+    def applied(self: Any, other: Any) -> Any:
+        return of_values(self.value, other) if isinstance(other, tl.tensor) else of_constants(self, other)
+
+    return applied
+
+
+def _of_its_value(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda self: function(self.value)
+
+
+def member_functions() -> None:
+    """Fault (3.5 to 3.7): the functions of `tl.math` as methods of a block, `x.exp()`, are left as the compiler has
+    them and ask for its state. Comes after `patch_once`, which replaces the other methods."""
+    for name, member in list(vars(tl.tensor).items()):
+        if callable(member) and "_semantic" in inspect.signature(member).parameters:
+            setattr(tl.tensor, name, bound(member))
 
 
 def descriptor_strides() -> None:

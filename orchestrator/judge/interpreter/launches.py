@@ -13,10 +13,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 import triton.language as tl
 from triton.runtime import interpreter, jit
 
 from orchestrator.judge.interpreter import recording
+from orchestrator.judge.memory import device_of
 
 _MOST_PROGRAMS = ((1 << 31) - 1, 65_535, 65_535)  # along each axis of a grid, on NVIDIA's cards
 _OWN = {"grid", "warmup"}  # what the interpreter of 3.5 passes on among the arguments of a launch
@@ -122,8 +124,8 @@ def scalar(value: bool | int | float, type_name: str = "") -> Any:
 
 
 def _on_the_cpu(args: Any, kwargs: Any) -> bool:
-    devices = [getattr(arg, "device", None) for arg in (*args, *kwargs.values())]
-    return all(getattr(device, "type", "cpu") == "cpu" for device in devices)
+    tensors = [getattr(arg, "base", arg) for arg in (*args, *kwargs.values())]  # the base of one seen as another type
+    return all(device_of(tensor).type == "cpu" for tensor in tensors if isinstance(tensor, torch.Tensor))
 
 
 def _as_annotated(parameter: Any, value: Any) -> Any:

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy
 import torch
 
+from orchestrator.judge.memory import device_of
+
 _EMPTY = "empty.memory_format empty_strided.default empty_like.default new_empty.default new_empty_strided.default"
 _ZEROS = "zeros.default zeros_like.default new_zeros.default"
 _ONES = "ones.default ones_like.default new_ones.default"
@@ -176,7 +178,7 @@ def _layout(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torc
 def _device(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.device:
     device = kwargs.get("device")
     if device is None:
-        device = args[0].device if args and isinstance(args[0], torch.Tensor) else "cpu"
+        device = device_of(args[0]) if args and isinstance(args[0], torch.Tensor) else "cpu"
     return torch.device(device)
 
 

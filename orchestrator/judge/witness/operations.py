@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode
 
+from orchestrator.judge.memory import device_of
 from orchestrator.judge.witness.allocator import ALLOCATIONS, Allocator
 from orchestrator.judge.witness.origin import Origin, Origins
 
@@ -121,7 +122,7 @@ class Operations(TorchDispatchMode):  # type: ignore[misc]  # torch is not follo
 
     def _enter(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A custom operator that the kernel file defined: run its body under this mode."""
-        key = "CUDA" if any(isinstance(arg, torch.Tensor) and arg.device.type == "cuda" for arg in args) else "CPU"
+        key = "CUDA" if any(isinstance(arg, torch.Tensor) and device_of(arg).type == "cuda" for arg in args) else "CPU"
         keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
         with self:
             return func.redispatch(keys, *args, **kwargs)

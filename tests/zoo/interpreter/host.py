@@ -32,6 +32,25 @@ def case_is_cuda():
     assert x.cpu() is x and x.clone().is_cuda and str(x)
 
 
+def case_device_is_the_cards():
+    x = torch.randn(100)
+    assert x.device.type == "cuda" and x.device.index == x.get_device() == torch.cuda.current_device()
+    assert not x.is_cpu and torch.nn.Parameter(x).device == x.device == torch.device("cuda:0")
+    copied(x, device=x.device)
+    for made in (
+        torch.empty_permuted((4, 4), (1, 0), device=x.device),
+        torch.zeros(4, device=x.device.type),
+        torch.full((4,), 1.0, device=f"cuda:{x.get_device()}"),
+        x.new_empty(4, device=x.device),
+        x.to(x.device, torch.float16),
+        x.to(device=x.device),
+    ):
+        assert made.device == x.device
+    with torch.cuda.device(x.device):
+        copied(x.half())
+    assert torch.empty(1, device="meta").device.type == "meta" and "cuda:0" in str(x.device)
+
+
 def case_torch_properties():
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     assert (properties.multi_processor_count, properties.warp_size) == (132, 32)

@@ -1,4 +1,4 @@
-"""Names of the language that come by other ways, and the device library."""
+"""Names of the language that come by other ways, constants of the module, and the device library."""
 
 import torch
 import triton
@@ -151,3 +151,69 @@ def case_tensor_descriptors_sometimes():
         y = torch.zeros_like(x)
         described[(2,)](x, y, 20, 72, S=16)
         assert torch.equal(y, 2 * x)
+
+
+HALF = tl.constexpr(0.5)
+TWO = tl.constexpr(2)
+TABLE = tl.constexpr((1.0, 3.0))
+
+
+@triton.jit
+def constants_left(X, Y, n, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    x = tl.load(X + c)
+    y = tl.exp2(HALF * x) + tl.where(HALF > x, HALF - x, (HALF + x).to(tl.float32)) + tl.sum(HALF * x, 0)
+    y += tl.where((TWO * c < n) & (TWO != c), HALF / (1 + x), 0.0) + (HALF * x)[:, None].reshape((BLOCK,))
+    y += TWO // (1 + c) + TWO % (1 + c) + (TWO & c) + (TWO | c) + (TWO ^ c) + (TWO << c % 8) + (TWO >> c)
+    tl.store(Y + c, y)
+    tl.store(Y + BLOCK + c, HALF * x)
+
+
+def case_constants_left_of_tensors():
+    x, y, c = torch.rand(N), torch.empty(2 * N), torch.arange(N)
+    constants_left[(1,)](x, y, 40, BLOCK=N)
+    want = torch.exp2(0.5 * x) + torch.where(x < 0.5, 0.5 - x, 0.5 + x) + 0.5 * x.sum()
+    want += torch.where((2 * c < 40) & (c != 2), 0.5 / (1 + x), 0.0) + 0.5 * x
+    want += 2 // (1 + c) + 2 % (1 + c) + (2 & c) + (2 | c) + (2 ^ c) + (2 << c % 8) + (2 >> c)
+    assert torch.allclose(y[:N], want) and torch.equal(y[N:], 0.5 * x), (y[:N] - want).abs().max()
+
+
+@triton.jit
+def constant_as_number(Y):
+    for i in tl.static_range(len(TABLE)):
+        tl.store(Y + i, TABLE[i] + float(TWO) + int(HALF))
+
+
+def case_constants_as_numbers():
+    y = torch.empty(2)
+    constant_as_number[(1,)](y)
+    assert y.tolist() == [3.0, 5.0], y
+
+
+@triton.jit
+def constants_alone(Y, BLOCK: tl.constexpr):
+    EIGHT: tl.constexpr = TWO * TWO + TWO * 2
+    tl.static_assert(EIGHT == 8)
+    c = tl.arange(0, BLOCK)
+    tl.store(Y + c, c * HALF + EIGHT if TWO < BLOCK else -TWO)
+
+
+def case_constants_among_themselves_controls():
+    y = torch.empty(N)
+    constants_alone[(1,)](y, BLOCK=N)
+    assert torch.equal(y, torch.arange(N) * 0.5 + 8) and (TWO + TWO).value == 4 and hash(TWO) == hash(tl.constexpr(2))
+
+
+@triton.jit
+def methods(X, Y, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    x = tl.load(X + c)
+    y = x.exp() + x.exp2() + x.log() + x.log2() + x.sqrt() + x.rsqrt() + x.sqrt_rn() + x.sin() + x.cos() + x.erf()
+    tl.store(Y + c, y + x.floor() + x.ceil() + x.abs() + x.sigmoid() + x.sum(axis=0).rsqrt())
+
+
+def case_functions_as_methods():
+    x, y = torch.rand(N) + 0.5, torch.empty(N)
+    methods[(1,)](x, y, BLOCK=N)
+    want = x.exp() + x.exp2() + x.log() + x.log2() + 2 * x.sqrt() + x.rsqrt() + x.sin() + x.cos() + x.erf()
+    assert torch.allclose(y, want + x.floor() + x.ceil() + x.abs() + x.sigmoid() + x.sum().rsqrt(), rtol=1e-5)

@@ -19,8 +19,10 @@ def _kernel(x_ptr, w_ptr, y_ptr, M, N, eps, programs, ROWS: tl.constexpr, BLOCK:
 
 
 def rmsnorm_triton(x, w, eps=1e-6):
+    if x.device.type != "cuda" or x.is_cpu or x.get_device() != w.get_device():
+        raise ValueError(f"expected tensors of one card, not of {x.device} and {w.device}")
     M, N = x.shape
-    y = torch.empty_like(x)
+    y = torch.empty((M, N), dtype=x.dtype, device=x.device)
     with torch.cuda.device(x.device):
         programs = min(M, torch.cuda.get_device_properties(x.device).multi_processor_count)
         _kernel[(programs,)](x, w, y, M, N, eps, programs, BLOCK=triton.next_power_of_2(N))
