@@ -78,6 +78,8 @@ def iterate(inf: Inference, value: Value) -> Value:
 
 def attribute(inf: Inference, owner: Value, name: str) -> Value:
     """What `owner.name` may be."""
+    if names_itself(owner, name):
+        return PLAIN_VALUE
     out = EMPTY
     for ref in owner.refs:
         reader = _ATTRIBUTES.get(ref.kind)
@@ -88,6 +90,12 @@ def attribute(inf: Inference, owner: Value, name: str) -> Value:
     if out == EMPTY and owner.kinds:
         out = _method(owner, name)
     return out
+
+
+def names_itself(owner: Value, name: str) -> bool:
+    """`f.__name__` of a function or a class of the file."""
+    own = bool(owner.refs) and all(ref.kind in ("def", "class") for ref in owner.refs)
+    return own and not owner.tensor and name in names.TYPE_NAMES
 
 
 def _method(owner: Value, name: str) -> Value:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from orchestrator.policy import names
 from orchestrator.policy.check import Check, Place, Remark
+from orchestrator.policy.values import bound_by
 from orchestrator.source import Source
 
 
@@ -39,6 +40,17 @@ def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:
         yield check.forbidden(node, "class keywords such as metaclass=", "leave them out")
     if not isinstance(place.parent, ast.Module):
         yield check.forbidden(node, "a class inside another block", "define classes at the top of the file")
+    for statement in node.body:
+        if not isinstance(statement, ast.FunctionDef):
+            yield from _assigned_magic(check, statement)
+
+
+def _assigned_magic(check: Check, node: ast.stmt) -> Iterator[Remark]:
+    """`__call__ = f` in a class body makes a magic method of what is judged as a plain function."""
+    bound = {name for part in ast.walk(node) for name in bound_by(part)}
+    for name in sorted(bound - names.CLASS_MAGIC):
+        if name.startswith("__") and name.endswith("__"):
+            yield check.forbidden(node, f"the magic name {name} assigned in a class", "write methods by def")
 
 
 def record_fields(source: Source) -> Iterator[str]:

@@ -10,7 +10,9 @@ import builtins
 from collections.abc import Iterator
 
 from orchestrator.policy import names
+from orchestrator.policy.access import names_itself
 from orchestrator.policy.check import Check, Place, Remark
+from orchestrator.policy.evaluate import names_a_type
 from orchestrator.policy.values import Value
 from orchestrator.records import Status
 
@@ -74,14 +76,29 @@ def attribute(check: Check, node: ast.Attribute, place: Place) -> Iterator[Remar
     """`owner.name`, read; assignments to attributes are in `structure`."""
     if not isinstance(node.ctx, ast.Load):
         return
+    if any(_names_a_type(check, part, place) for part in (node, place.parent)):
+        return
     if place.kernel or place.demo:
         yield from _by_syntax(check, node, place)
         return
     yield from read(check, node, check.value(node.value), node.attr, place)
 
 
+_TYPED = frozenset({"inst", "class", "def", "box", "ctx", "record"})
+
+
+def _names_a_type(check: Check, node: ast.AST, place: Place) -> bool:
+    """The name of a type in a message; that of a kernel's, or of a function of Triton's, tells the interpreter."""
+    if place.kernel or not isinstance(node, ast.Attribute) or not names_a_type(node, place.scope):
+        return False
+    inner = node.value.value if isinstance(node.value, ast.Attribute) else node.value
+    return {ref.kind for ref in check.value(inner).refs} <= _TYPED
+
+
 def read(check: Check, node: ast.AST, owner: Value, label: str, place: Place) -> Iterator[Remark]:
     """Reading attribute `label` of a value, by syntax or by getattr."""
+    if names_itself(owner, label):
+        return
     paths = owner.of("name")
     for ref in paths:
         yield from path(check, node, f"{ref.key}.{label}", place)
@@ -103,7 +120,7 @@ def _hidden(label: str, owner: Value) -> bool:
     if label in names.FRAME_ATTRIBUTES:
         return True
     if label.startswith("__"):
-        return not (label == "__name__" or (label == "__init__" and bool(owner.of("super"))))
+        return not (label == "__init__" and bool(owner.of("super")))
     own = owner.of("inst") or owner.of("ctx") or owner.of("class")
     return label.startswith("_") and not own
 
@@ -112,8 +129,6 @@ def _of_tensor(check: Check, node: ast.AST, label: str) -> Iterator[Remark]:
     if label in names.UNVARIED:
         yield check.note(node, f".{label} is the same in every case: what is done where it is another was not seen")
     if label in names.TENSOR_FACTS | names.TENSOR_VIEW_ATTRIBUTES | names.TENSOR_METHODS:
-        return
-    if label == "__name__":  # type(x).__name__ in a message
         return
     if label in names.GREY_METHODS:
         yield _grey_method(check, node, label)

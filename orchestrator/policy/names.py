@@ -255,6 +255,8 @@ MUTATORS = {  # method of a container -> positions of the arguments it stores
 }
 NN_MODULE_ATTRIBUTES = words("training register_buffer register_parameter extra_repr")
 CTX_METHODS = words("""save_for_backward mark_non_differentiable mark_dirty set_materialize_grads""")
+TYPE_NAMES = frozenset({"__name__", "__qualname__"})  # of a type or a function: a text
+CLASS_MAGIC = words("__slots__ __doc__ __match_args__")  # what a class body may assign besides plain names
 FRAME_ATTRIBUTES = words(
     """gi_frame cr_frame ag_frame tb_frame tb_next f_back f_globals f_locals f_builtins f_code gi_code cr_code
     func_globals func_code mro handle"""
