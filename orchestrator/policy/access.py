@@ -40,6 +40,8 @@ def item(inf: Inference, value: Value, key: Hashable) -> Value:
             out = out.join(_argument(inf, ref, key))
         elif ref.kind == "inst":
             out = out.join(_field(inf, str(ref.key), key))
+        elif ref.kind == "class" and inf.enumeration(str(ref.key)):
+            out = out.join(refer("inst", ref.key))
         elif ref.kind == "name" and str(ref.key).startswith("typing."):
             out = out.join(PLAIN_VALUE)
     return out if out != EMPTY or not value.kinds or value.of("box") else PLAIN_VALUE
@@ -127,12 +129,26 @@ def _of_class(inf: Inference, ref: Ref, name: str) -> Value:
         if bound:
             inf.bind_self(method, owner)
         return refer("def", method.node, int(bound))
-    return kept(inf.attributes.get((owner, name), EMPTY))
+    value = kept(inf.attributes.get((owner, name), EMPTY))
+    return value.join(refer("inst", owner)) if value != EMPTY and inf.enumeration(owner) else value
+
+
+_OF_MEMBER = frozenset({"value", "name", "_value_", "_name_"})
+
+
+def _of_member(inf: Inference, owner: str, name: str) -> Value:
+    """What a member of an enumeration has: the value of any of them, what was stored in one, or a text's methods."""
+    if name in _OF_MEMBER:
+        return join(kept(value) for (home, _), value in inf.attributes.items() if home == owner).join(PLAIN_VALUE)
+    known = inf.attributes.get((owner, name), EMPTY)
+    return known if known != EMPTY else _method(PLAIN_VALUE, name)
 
 
 def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
     owner = str(ref.key)
     method = inf.method(owner, name)
+    if method is None and inf.enumeration(owner):
+        return _of_member(inf, owner, name)
     if method is None:
         known = inf.attributes.get((owner, name), EMPTY)
         unknown = inf.final and known == EMPTY and name not in names.NN_MODULE_ATTRIBUTES

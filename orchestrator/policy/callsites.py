@@ -216,6 +216,12 @@ def _call_definition(check: Check, node: ast.Call, ref: Ref, place: Place) -> It
         yield check.forbidden(node, "a cache keyed by a tensor or its address", NO_CACHE)
 
 
+def _call_class(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
+    """`Mode(x)` compares what it is given with the value of each member."""
+    if check.inference.enumeration(str(ref.key)) and _takes_tensor(check, node):
+        yield check.fallback(node, "a member of an enumeration is looked up by a tensor", "look it up by a size")
+
+
 def _call_kernel(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
     function = check.value(node.func)
     if not any(function.of(kind) for kind in ("launcher", "pass", "method")):
@@ -236,6 +242,7 @@ _CALLS = {
     "name": _call_name,
     "method": _call_method,
     "def": _call_definition,
+    "class": _call_class,
     "kernel": _call_kernel,
     "launcher": _call_launcher,
 }

@@ -295,6 +295,10 @@ class Inference:
         found = (f for f in self.source.functions if f.owner == owner and f.name == name)
         return next(found, None)
 
+    def enumeration(self, owner: str) -> bool:
+        """Whether a class of the file is an Enum: calling or indexing it gives a member."""
+        return bool(names.ENUMS & set(self.classes[owner].bases))
+
     def fields(self, owner: str) -> list[str]:
         """The annotated names of a class, in order: the fields of a dataclass or a NamedTuple."""
         body = self.classes[owner].node.body
