@@ -321,7 +321,8 @@ class Inference:
                     self.execute([child], scope)
                 elif isinstance(child, ast.ExceptHandler | ast.match_case):
                     if isinstance(child, ast.ExceptHandler) and child.name:
-                        self.put(scope.function(), child.name, PLAIN_VALUE)
+                        caught = self.build(child, {None: Value(TENSOR | PLAIN)})  # .args may give back a tensor
+                        self.put(scope.function(), child.name, caught.join(refer("record", child)))
                     self.execute(child.body, scope)
 
     def eval(self, node: ast.expr, scope: Scope) -> Value:
