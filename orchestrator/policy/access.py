@@ -152,6 +152,7 @@ def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
     if method is None:
         known = inf.attributes.get((owner, name), EMPTY)
         unknown = inf.final and known == EMPTY and name not in names.NN_MODULE_ATTRIBUTES
+        unknown |= inf.of_error(owner, name)
         return kept(TENSOR_VALUE) if unknown else known
     bound = refer("def", method.node, 0 if "staticmethod" in method.decorators else 1)
     inf.bind_self(method, owner)

@@ -119,6 +119,8 @@ def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functi
         if method is not None:
             inf.bind_self(method, owner)
             _definition(inf, Ref("def", method.node, 1), arguments, node, function)
+    if names.ERRORS.intersection(inf.classes[owner].bases):
+        return contain(inf, node, arguments).join(refer("inst", owner))
     return refer("inst", owner)
 
 

@@ -195,6 +195,8 @@ def _call_method(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterat
         if label in ("fill_", "new_full", "expand", "view") and any(check.tensor(arg) for arg in node.args):
             yield check.fallback(node, f".{label} with the value of a tensor", WRITE_A_KERNEL)
         return
+    if receiver.of("super") and label == "__init__" and _has_errors(check) and _takes_tensor(check, node):
+        yield check.fallback(node, "an error that holds a tensor, whose text would read it", "say its shape or dtype")
     if not any(receiver.of(kind) for kind in CONTAINERS):
         if _takes_tensor(check, node) and not place.quoting:
             yield check.fallback(node, f".{label} of a plain value, given a tensor, reads it", WRITE_A_KERNEL)
@@ -205,6 +207,10 @@ def _call_method(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterat
             yield from key(check, node, arg)
     if label == "sort" and check.inference.heap.holds(receiver, TENSOR):
         yield check.fallback(node, "sorting tensors compares them", WRITE_A_KERNEL)
+
+
+def _has_errors(check: Check) -> bool:
+    return any(names.ERRORS.intersection(item.bases) for item in check.inference.classes.values())
 
 
 def _call_definition(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:

@@ -22,17 +22,20 @@ def allowed_magic(check: Check, name: str, parent: ast.AST) -> bool:
     if "torch.nn.Module" in info.bases:
         return name == "__init__"
     if "dataclasses.dataclass" in info.decorators:
-        return name in ("__post_init__", "__call__", "__repr__")
-    return name in ("__init__", "__call__", "__repr__") and set(info.bases) <= names.PLAIN_BASES
+        return name in ("__post_init__", "__call__", "__repr__", "__str__")
+    plain = set(info.bases) <= names.PLAIN_BASES | names.ERRORS
+    return name in ("__init__", "__call__", "__repr__", "__str__") and plain
 
 
 def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:
     """A class: its bases, and where it stands."""
     info = check.inference.classes[node.name]
-    allowed = names.BASES | names.PLAIN_BASES | (names.MEMBERS if names.ENUMS & set(info.bases) else set())
+    allowed = names.BASES | names.PLAIN_BASES | names.ERRORS
+    allowed |= names.MEMBERS if names.ENUMS & set(info.bases) else set()
     for base, dotted in zip(node.bases, info.bases, strict=True):
-        if dotted not in allowed:
-            advice = "derive from torch.autograd.Function, torch.nn.Module or an Enum, or write functions"
+        own = isinstance(base, ast.Name) and place.scope.resolve(dotted) is not None  # ValueError of the file itself
+        if dotted not in allowed or own:
+            advice = "derive from torch.autograd.Function, torch.nn.Module, an Enum or an error, or write functions"
             yield check.forbidden(base, f"the base class {dotted or 'that is no plain name'}", advice)
     if set(info.decorators) - {"dataclasses.dataclass", "enum.unique"}:
         yield check.forbidden(node, "a class decorator that is not on the list", "use @dataclass or none")

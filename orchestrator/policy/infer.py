@@ -8,6 +8,7 @@ give is in `statements`, `evaluate` and `calls`.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Hashable, Iterable
 
 from orchestrator.policy import access, calls, evaluate, names
@@ -189,12 +190,13 @@ class Inference:
     def bind_declared(self, node: Callable_) -> None:
         """Give the parameters what their annotations, defaults and use say; for functions called from outside."""
         self.bound.add(node)
-        for arg, default in self.defaults(node):
+        function = self.functions.get(node)
+        method = function is not None and function.owner is not None and "staticmethod" not in function.decorators
+        for arg, default in self.defaults(node)[int(method) :]:
             self.bind(node, arg.arg, self.declared(node, arg, default))
         for rest in (node.args.vararg, node.args.kwarg):
             known = self.entry_tensors is None or (rest is not None and rest.arg in self.entry_tensors)
             self._bind_rest(rest, node, TENSOR_VALUE if known and self._is_entry(node) else PLAIN_VALUE)
-        function = self.functions.get(node)
         if function is not None and function.owner is not None:
             self.bind_self(function, function.owner)
 
@@ -298,6 +300,11 @@ class Inference:
     def enumeration(self, owner: str) -> bool:
         """Whether a class of the file is an Enum: calling or indexing it gives a member."""
         return bool(names.ENUMS & set(self.classes[owner].bases))
+
+    def of_error(self, owner: str, name: str) -> bool:
+        """Whether an attribute is one that an error of the file has from its builtin base: `.args`, `.obj`."""
+        errors = names.ERRORS.intersection(self.classes[owner].bases)
+        return any(hasattr(getattr(builtins, base), name) for base in errors)
 
     def fields(self, owner: str) -> list[str]:
         """The annotated names of a class, in order: the fields of a dataclass or a NamedTuple."""

@@ -272,14 +272,15 @@ BUILTINS = words(
     OSError UserWarning DeprecationWarning RuntimeWarning FutureWarning Warning ArithmeticError ZeroDivisionError
     LookupError MemoryError __debug__"""
 )
+ERRORS = frozenset(name for name in BUILTINS if name.endswith(("Error", "Warning", "Exception")))
 # In a kernel: what Triton knows, and what takes numbers. Its interpreter runs the body as Python, with all its reach.
 KERNEL_BUILTINS = words(
     """range float int bool min max pow sum list tuple len abs all any round divmod isinstance enumerate zip reversed
     print"""
 ) | frozenset(name for name in BUILTINS if name.endswith(("Error", "Exception")))
-TENSOR_SAFE_BUILTINS = words(
+TENSOR_SAFE_BUILTINS = ERRORS | words(
     """isinstance type callable list tuple dict set enumerate zip map filter reversed iter next getattr hasattr len
     slice super issubclass"""
-) | frozenset(name for name in BUILTINS if name.endswith(("Error", "Warning", "Exception")))
+)
 ITEM_BUILTINS = frozenset({"int", "float", "bool"})  # `.item()` by another name
 DEMO_PREFIXES = ("triton.testing", "torch.testing")
