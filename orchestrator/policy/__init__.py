@@ -26,7 +26,7 @@ from orchestrator.source import Source, read
 MAX_FINDINGS = 40
 
 RULES: dict[type[ast.AST], tuple[Rule, ...]] = {
-    ast.Name: (mentions.name, structure.shadowed),
+    ast.Name: (mentions.name, structure.shadowed, structure.wrapped),
     ast.Attribute: (mentions.attribute, structure.stored_attribute, pointers.pointer_type),
     ast.Import: (structure.imported,),
     ast.ImportFrom: (structure.imported,),

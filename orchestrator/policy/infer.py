@@ -156,8 +156,7 @@ class Inference:
         """What a name may be, seen from a scope."""
         home = scope.resolve(name)
         if home is None:
-            path = self.source.paths.get(name)
-            return refer("name", path) if path else refer("builtin", name)
+            return refer("builtin", name)
         value = self.env.get((home, name), EMPTY)
         return kept(value) if home is self.module else value
 

@@ -274,7 +274,27 @@ def function(check: Check, node: ast.FunctionDef, place: Place) -> Iterator[Rema
         yield check.forbidden(node, f"the magic method {node.name}", advice)
     info = check.inference.functions[node]
     for decorator, dotted in zip(node.decorator_list, info.decorators, strict=True):
+        if dotted in names.DECORATORS and not place.demo and not _is_decorator(check, decorator, dotted):
+            yield check.forbidden(decorator, f"{dotted} by a name that stands for something else", MUST_BE_DEFS)
         if dotted in names.DECORATORS or check.source.function(dotted) or check.value(decorator).of("registrar"):
             continue
         if not dotted.startswith("torch."):  # torch names are judged where they stand
             yield check.forbidden(decorator, "a decorator that is not on the list", "use triton.jit, triton.autotune")
+
+
+def _is_decorator(check: Check, node: ast.expr, dotted: str) -> bool:
+    """Whether a decorator's name is, where it stands, what the file imports under that name."""
+    value = check.value(node.func if isinstance(node, ast.Call) else node)
+    known = {str(ref.key) for ref in value.refs if ref.kind in ("name", "builtin")}
+    others = len(known) < len(value.refs) or not known <= names.DECORATORS or value.tensor
+    return not others and (dotted != "triton.jit" or known <= {dotted})
+
+
+def wrapped(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
+    """`kernel = triton.jit(f)`: f itself stays a function that Python runs, and nothing judges its body as such."""
+    source = check.source
+    own = node.id in {kernel.name for kernel in source.kernels if "triton.jit" not in kernel.decorators}
+    if own and isinstance(node.ctx, ast.Load) and place.scope.resolve(node.id) is check.inference.module:
+        call = place.parent
+        if not (isinstance(call, ast.Call) and node in call.args and source.dotted(call.func) == "triton.jit"):
+            yield check.forbidden(node, f"{node.id} is more than what triton.jit({node.id}) is given", MUST_BE_DEFS)
