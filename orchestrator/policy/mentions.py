@@ -27,7 +27,7 @@ def name(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
     home = place.scope.resolve(node.id)
     if home is None or (home.is_class and hasattr(builtins, node.id)):  # in a class body it may not be bound yet
         yield from _builtin(check, node, place)
-    elif node.id in check.source.paths and home is check.inference.module:
+    elif node.id in check.source.paths and home.top:
         yield from path(check, node, check.source.paths[node.id], place)
 
 
@@ -174,13 +174,15 @@ def _by_syntax(check: Check, node: ast.Attribute, place: Place) -> Iterator[Rema
     root = node
     while isinstance(root.value, ast.Attribute):
         root = root.value
-    if isinstance(root.value, ast.Name) and root.value.id in check.source.paths and dotted:
+    if isinstance(root.value, ast.Name) and root.value.id in check.source.paths and dotted.split(".")[0] in _ROOTS:
         yield from path(check, node, dotted, place)
     elif node.attr.startswith("_") or node.attr in names.FRAME_ATTRIBUTES:
         yield check.forbidden(node, f"the attribute {node.attr} is not for kernel files", "use the public interface")
 
 
 # --- dotted names
+
+_ROOTS = frozenset(module.split(".")[0] for module in names.MODULES)
 
 
 def path(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:
@@ -194,7 +196,7 @@ def path(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Rem
         yield from _torch(check, node, dotted, place)
     elif root == "triton":
         yield from _triton(check, node, dotted, place)
-    elif not _stdlib(dotted) and root in {module.split(".")[0] for module in names.MODULES}:
+    elif not _stdlib(dotted) and root in _ROOTS:
         yield check.forbidden(
             node, f"{dotted} is not on the list of allowed names", "leave it out; compute in a kernel"
         )

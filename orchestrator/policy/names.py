@@ -257,6 +257,7 @@ NN_MODULE_ATTRIBUTES = words("training register_buffer register_parameter extra_
 CTX_METHODS = words("""save_for_backward mark_non_differentiable mark_dirty set_materialize_grads""")
 TYPE_NAMES = frozenset({"__name__", "__qualname__"})  # of a type or a function: a text
 CLASS_MAGIC = words("__slots__ __doc__ __match_args__")  # what a class body may assign besides plain names
+MODULE_MAGIC = words("__all__ __version__ __author__ __email__ __license__ __copyright__ __doc__ __date__ __status__")
 FRAME_ATTRIBUTES = words(
     """gi_frame cr_frame ag_frame tb_frame tb_next f_back f_globals f_locals f_builtins f_code gi_code cr_code
     func_globals func_code mro handle"""

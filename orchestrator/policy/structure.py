@@ -72,7 +72,7 @@ def _misleading(bound: str, dotted: str) -> bool:
 
 
 def _unknown_module(check: Check, node: ast.stmt, module: str, place: Place) -> Iterator[Remark]:
-    if place.demo and module == "triton.testing":
+    if place.demo and (module == "triton.testing" or module.split(".")[0] not in ("torch", "triton", "")):
         return
     if module.startswith("torch.") and not module.startswith(names.TORCH_FORBIDDEN):
         yield check.fallback(node, f"{module} computes in torch", WRITE_A_KERNEL)
@@ -225,11 +225,16 @@ def rebound(check: Check) -> Iterator[Remark]:
 
 
 def builtin_names(check: Check) -> Iterator[Remark]:
-    """A builtin that is refused is not bound at the top either: where that never runs, the name is the builtin."""
+    """A builtin that is refused is not bound at the top either: where that never runs, the name is the builtin.
+
+    Nor is what Python reads there: by another `__name__` the block under `__main__` would run in the judge.
+    """
     for label in sorted(check.inference.module.names - names.BUILTINS - {"input"}):
-        if hasattr(builtins, label) and not label.startswith("__"):
+        magic = label.startswith("__") and label.endswith("__")
+        if label not in names.MODULE_MAGIC if magic else hasattr(builtins, label):
             node = next(node for node in ast.walk(check.source.tree) if label in bound_by(node))
-            yield check.forbidden(node, f"the name {label} at the top of the file is a builtin's", "name it otherwise")
+            whose = "Python's" if magic else "a builtin's"
+            yield check.forbidden(node, f"the name {label} at the top of the file is {whose}", "name it otherwise")
 
 
 def _targets(node: ast.AST) -> set[str]:
