@@ -17,6 +17,7 @@ from orchestrator.policy.values import Value
 from orchestrator.records import Status
 
 WRITE_A_KERNEL = "move this work into a @triton.jit kernel; the host only allocates, reads shapes and launches"
+IDLE_TORCH = ("torch.manual_seed", "torch.testing", "torch.cuda.manual_seed", "torch.cuda.synchronize")
 DEMO_TORCH = ("torch.manual_seed", "torch.cuda.", "torch.testing", "torch.random", "torch.Generator", "torch.set_print")
 
 
@@ -40,7 +41,7 @@ def _builtin(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
             yield check.note(node, "print in a kernel writes to the process's output; it is not evidence of anything")
     elif place.kernel and label in names.BUILTINS:
         yield check.forbidden(node, f"the builtin {label} in a kernel", "compute with triton.language alone")
-    elif label in names.BUILTINS or (place.demo and label == "print"):
+    elif label in names.BUILTINS or (place.dead and label == "print"):
         return
     elif hasattr(builtins, label) or label.startswith("__"):
         yield check.forbidden(node, f"the builtin {label} is not allowed", _BUILTIN_ADVICE.get(label, _PLAIN_CODE))
@@ -227,7 +228,7 @@ def _torch(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[R
     elif dotted in check.allow:
         yield check.note(node, f"{dotted} computes in torch on the host; this op allows it")
     elif dotted.startswith(names.TORCH_FORBIDDEN):
-        if not (place.demo and dotted.startswith(DEMO_TORCH)):
+        if not (dotted.startswith(DEMO_TORCH if place.demo else IDLE_TORCH) and place.dead):
             yield check.forbidden(
                 node, f"{dotted} reaches state outside the kernel", "leave it out; only launch kernels"
             )
@@ -259,7 +260,7 @@ def _triton(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[
         and dotted.rpartition(".")[2] in names.PLAIN_ATTRIBUTES
     ):
         return
-    elif not (place.demo and dotted.startswith(names.DEMO_PREFIXES)):
+    elif not (place.dead and dotted.startswith(names.DEMO_PREFIXES)):
         yield check.forbidden(node, f"{dotted} is not on the list of allowed names", "use triton.language and launches")
 
 

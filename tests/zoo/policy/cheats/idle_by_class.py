@@ -1,4 +1,4 @@
-# status: FALLBACK | an unused torch reference in the file
+# status: FORBIDDEN | a reference that only a class's body mentions
 import torch
 import triton
 import triton.language as tl
@@ -22,9 +22,13 @@ def _launch(x, w, eps):
     return y
 
 
-def reference(x, w, eps):
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w
+def _reference(x, w, eps=1e-6):
+    return torch.nn.functional.rms_norm(x, w.shape, w, eps)
+
+
+class Paths:
+    torch_path = staticmethod(_reference)
 
 
 def rmsnorm_triton(x, w, eps=1e-6):
-    return _launch(x, w, eps)
+    return _launch(Paths.torch_path(x, w, eps), w, eps)
