@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from orchestrator.policy import callsites, classes, counts, host, mentions, pointers, structure
 from orchestrator.policy.check import Check, Place, Remark, Rule, walk
-from orchestrator.policy.idle import idle
+from orchestrator.policy.idle import idle, mentioned
 from orchestrator.policy.infer import Inference
 from orchestrator.policy.names import CONSTEXPR
 from orchestrator.policy.values import EMPTY, TENSOR, parameters
@@ -119,7 +119,8 @@ def _context(source: Source, inference: Inference, allow: frozenset[str]) -> Che
     methods = {f.name for f in source.functions if f.owner is not None and not f.name.startswith("__")}
     named = fields | methods | set(classes.record_fields(source))
     live = frozenset(inference.reachable(*roots))
-    return Check(source, inference, allow, live, idle(source, inference.entry), frozenset(named))
+    still = idle(source, inference.entry)
+    return Check(source, inference, allow, live, still, mentioned(source, still), frozenset(named))
 
 
 def _remarks(context: Check) -> Iterator[Remark]:

@@ -54,6 +54,7 @@ class Check:
     allow: frozenset[str]
     live: frozenset[ast.AST]  # functions that may run
     idle: frozenset[ast.AST]  # functions that cannot
+    mentioned: frozenset[str]  # names in what may run
     attributes: frozenset[str]  # attribute names that the file's own classes define
 
     def value(self, node: ast.AST | None) -> Value:

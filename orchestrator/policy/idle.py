@@ -8,7 +8,7 @@ is not.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from orchestrator.source import Source, is_demo
 
@@ -21,14 +21,19 @@ def idle(source: Source, entry: str) -> frozenset[ast.AST]:
         if isinstance(node, ast.FunctionDef) and node not in kernels and not node.decorator_list:
             functions[node.name] = node
     candidates = {name: node for name, node in functions.items() if name != entry and not name.startswith("__")}
-    pending = _mentioned(_outside(source.tree, set(candidates.values())))
+    pending = _mentioned(_outside(source.tree, frozenset(candidates.values())))
     while pending:
         used = [candidates.pop(name) for name in pending if name in candidates]
         pending = _mentioned(statement for node in used for statement in node.body)
     return frozenset(candidates.values())
 
 
-def _outside(tree: ast.Module, candidates: set[ast.FunctionDef]) -> Iterable[ast.AST]:
+def mentioned(source: Source, idle: frozenset[ast.AST]) -> frozenset[str]:
+    """The names that stand in what may run."""
+    return frozenset(_mentioned(_outside(source.tree, idle)))
+
+
+def _outside(tree: ast.Module, candidates: Collection[ast.AST]) -> Iterable[ast.AST]:
     """What runs for certain: all but the bodies of the candidates, and the block under `__main__`."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node in candidates:

@@ -13,6 +13,7 @@ from orchestrator.policy import classes, names
 from orchestrator.policy.check import Check, Place, Remark
 from orchestrator.policy.mentions import WRITE_A_KERNEL, path
 from orchestrator.policy.values import bound_by
+from orchestrator.records import Finding, Status
 from orchestrator.source import is_demo
 
 AT_IMPORT = (
@@ -47,7 +48,10 @@ def imported(check: Check, node: ast.Import | ast.ImportFrom, place: Place) -> I
             if item.path.endswith(".*"):
                 yield check.forbidden(node, "import * hides which names the file uses", "import names one by one")
             else:
-                yield from _one_import(check, node, item.bound, item.path, item.module, place)
+                unused = place.at_import and item.bound not in check.mentioned and "._" not in item.path
+                for remark in _one_import(check, node, item.bound, item.path, item.module, place):
+                    if not (unused and isinstance(remark, Finding) and remark.status is Status.FALLBACK):
+                        yield remark
 
 
 def _one_import(check: Check, node: ast.stmt, bound: str, dotted: str, module: str, place: Place) -> Iterator[Remark]:
