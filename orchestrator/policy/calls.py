@@ -195,6 +195,8 @@ def _registrar(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, fu
 
 # --- allowed names
 
+_DECORATED = names.words("def kernel builtin name partial inst class method apply launcher")
+
 
 def _name(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     path = str(ref.key)
@@ -205,7 +207,8 @@ def _name(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functio
         return _definition(inf, Ref("def", inf.operators[path]), arguments, node, function)
     if path.removesuffix(".default") in inf.operators:
         return _definition(inf, Ref("def", inf.operators[path.removesuffix(".default")]), arguments, node, function)
-    decorated = [value for value in arguments.positional if value.of("def") or value.of("kernel")]
+    given = arguments.positional if path.startswith("triton.") else arguments.all()  # lru_cache(maxsize=f) wraps f too
+    decorated = [value for value in given if any(ref.kind in _DECORATED for ref in value.refs)]
     if path in names.DECORATORS:
         return _decorate(inf, path, arguments, node, decorated)
     if path.startswith(("itertools.", "collections.", "dataclasses.")):
@@ -218,7 +221,7 @@ def _name(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functio
 def _decorate(inf: Inference, path: str, arguments: Arguments, node: ast.AST, decorated: list[Value]) -> Value:
     """A decorator applied, or made by a call; what it was made with is called once it is known for which kernel."""
     if decorated and path not in ("functools.wraps", "torch.library.register_fake", "triton.heuristics"):
-        return _as_kernel(decorated[0]) if path == "triton.jit" else decorated[0]
+        return _as_kernel(decorated[0]) if path == "triton.jit" else join(decorated)
     if path == "functools.wraps":
         return refer("pass", None)
     values = arguments.all()
@@ -228,7 +231,7 @@ def _decorate(inf: Inference, path: str, arguments: Arguments, node: ast.AST, de
 
 
 def _as_kernel(value: Value) -> Value:
-    return join(refer("kernel", ref.key) for ref in value.refs)
+    return join(refer("kernel", ref.key) for ref in value.refs if ref.kind in ("def", "kernel"))
 
 
 def _torch(inf: Inference, path: str, arguments: Arguments, node: ast.AST) -> Value:

@@ -191,6 +191,8 @@ def path(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Rem
     if isinstance(place.parent, ast.Attribute) and place.parent.value is node:
         return
     root = dotted.split(".")[0]
+    if dotted in names.CACHING and not isinstance(node, ast.ImportFrom) and not _decorates(check, node, place):
+        yield check.forbidden(node, f"{dotted} called, or kept", f"write @{dotted} above the function that it keeps")
     if dotted in names.MODULES:
         yield from _module(check, node, dotted, place)
     elif root == "torch":
@@ -201,6 +203,13 @@ def path(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Rem
         yield check.forbidden(
             node, f"{dotted} is not on the list of allowed names", "leave it out; compute in a kernel"
         )
+
+
+def _decorates(check: Check, node: ast.AST, place: Place) -> bool:
+    """`@functools.cache`, `@functools.lru_cache(maxsize=None)`: what it keeps is then known by the function."""
+    decorators = [one for function in check.source.functions for one in function.node.decorator_list]
+    called = isinstance(place.parent, ast.Call) and place.parent.func is node and place.parent in decorators
+    return called or node in decorators
 
 
 def _module(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:
