@@ -112,7 +112,7 @@ def _computes(ref: Ref) -> bool:
     label = str(ref.key)
     if ref.kind == "builtin":
         return label not in names.TENSOR_SAFE_BUILTINS
-    return not label.startswith(_CARRIES)
+    return label in names.CHECKS or not label.startswith(_CARRIES)
 
 
 def _arguments(node: ast.Call) -> list[ast.expr]:
@@ -172,7 +172,7 @@ def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator
         yield check.fallback(node, "torch.tensor() of a tensor copies it", "pass the tensor itself")
     elif dotted.startswith("torch.") and dotted.endswith("Tensor"):
         yield check.fallback(node, f"{dotted}() called", "allocate with torch.empty")
-    elif not dotted.startswith(_CARRIES) and _takes_tensor(check, node):
+    elif (dotted in names.CHECKS or not dotted.startswith(_CARRIES)) and _takes_tensor(check, node):
         yield check.fallback(node, f"{dotted} on a tensor computes on the host", WRITE_A_KERNEL)
     elif dotted in ("torch.full", "torch.full_like") and any(check.tensor(arg) for arg in node.args[1:]):
         yield check.fallback(node, "a fill with the value of a tensor", WRITE_A_KERNEL)

@@ -32,8 +32,8 @@ MODULES = words(
     triton.language.math triton.language.standard triton.language.core
     triton.runtime triton.runtime.driver triton.runtime.driver.active
     triton.runtime.driver.active.utils triton.tools triton.tools.tensor_descriptor math typing functools
-    dataclasses enum collections collections.abc contextlib itertools logging numbers warnings __future__ packaging
-    packaging.version types"""
+    dataclasses enum collections collections.abc contextlib itertools logging numbers operator warnings __future__
+    packaging packaging.version types"""
 )
 
 STDLIB = {
@@ -41,9 +41,10 @@ STDLIB = {
     "dataclasses": words("dataclass field replace asdict astuple fields"),
     "enum": words("Enum IntEnum StrEnum Flag IntFlag auto unique"),
     "collections": words("OrderedDict defaultdict deque namedtuple Counter"),
-    "contextlib": words("nullcontext contextmanager"),
+    "contextlib": words("nullcontext contextmanager AbstractContextManager"),
     "itertools": words("product chain chain.from_iterable repeat cycle islice zip_longest count"),
     "logging": words("getLogger Logger DEBUG INFO WARNING ERROR CRITICAL NOTSET"),
+    "operator": words("mul add"),
     "numbers": words("Number Integral Real"),
     "types": words("SimpleNamespace"),
     "warnings": words("warn filterwarnings simplefilter"),
@@ -98,10 +99,13 @@ QUERIES = words(
     torch.xpu.current_device torch.xpu.get_device_properties torch.accelerator.current_accelerator
     torch.accelerator.is_available torch.accelerator.current_device_index torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.fp32_precision torch.backends.cudnn.allow_tf32 torch.compiler.is_compiling
+    torch.jit.is_scripting torch.jit.is_tracing
     torch.autograd.function.FunctionCtx torch.FloatTensor torch.LongTensor torch.IntTensor torch.BoolTensor
     torch.HalfTensor torch.BFloat16Tensor torch.autograd.Function torch.nn.Module torch.library.wrap_triton
-    torch.cuda.set_device torch.ops.aten.is_non_overlapping_and_dense"""
+    torch.cuda.set_device torch.ops.aten.is_non_overlapping_and_dense torch._check torch._check_value
+    torch._check_type torch._check_index torch._check_not_implemented torch._assert"""
 )
+CHECKS = frozenset(name for name in QUERIES if name.startswith(("torch._check", "torch._assert")))  # of plain values
 ASKING = words(  # what may fail where there is no device, and may stand in a try
     """torch.device torch.cuda.current_device torch.cuda.get_device_properties torch.cuda.get_device_capability
     torch.cuda.get_device_name torch.cuda.is_available torch.cuda.device_count torch.accelerator.current_accelerator
