@@ -264,6 +264,8 @@ def _triton(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[
         yield check.note(node, "triton.set_allocator on the host: grey, allowed")
     elif (
         dotted in names.TRITON
+        or dotted in names.KERNEL_TYPES
+        and (place.at_import if isinstance(node, ast.ImportFrom) else _only_annotates(place))
         or dotted == "triton.__version__"
         or dotted.startswith("triton.__version__.")
         and dotted.rpartition(".")[2] in names.PLAIN_ATTRIBUTES
@@ -271,6 +273,11 @@ def _triton(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[
         return
     elif not (place.dead and dotted.startswith(names.DEMO_PREFIXES)):
         yield check.forbidden(node, f"{dotted} is not on the list of allowed names", "use triton.language and launches")
+
+
+def _only_annotates(place: Place) -> bool:
+    """Whether a name stands in an annotation, and nothing is called there."""
+    return place.annotation and not isinstance(place.parent, ast.Call | ast.Attribute)
 
 
 def _language(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:

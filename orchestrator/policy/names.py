@@ -152,6 +152,7 @@ TRITON = words(
     triton.runtime.driver.active.utils.get_device_properties triton.tools.tensor_descriptor.TensorDescriptor
     triton.tools.tensor_descriptor.TensorDescriptor.from_tensor triton.tools.tensor_descriptor"""
 )
+KERNEL_TYPES = words("triton.JITFunction triton.runtime.JITFunction")  # to annotate with, no more
 LANGUAGE = "triton.language"
 NAN_MODES = "triton.language.PropagateNan"  # an enumeration, for tl.maximum and tl.minimum
 CONSTEXPR = frozenset({"triton.constexpr", "triton.language.constexpr"})
