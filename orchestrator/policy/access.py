@@ -147,6 +147,8 @@ def _of_member(inf: Inference, owner: str, name: str) -> Value:
 def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
     owner = str(ref.key)
     method = inf.method(owner, name)
+    if method is None and name in names.RECORD_METHODS and "typing.NamedTuple" in inf.classes[owner].bases:
+        return refer("renewer", (owner, name))
     if method is None and inf.enumeration(owner):
         return _of_member(inf, owner, name)
     if method is None:
@@ -173,6 +175,12 @@ def _of_ctx(inf: Inference, ref: Ref, name: str) -> Value:
     return known if known != EMPTY else PLAIN_VALUE
 
 
+def _of_record(inf: Inference, ref: Ref, name: str) -> Value:
+    if name in names.RECORD_METHODS:
+        return refer("renewer", (ref.key, name))
+    return inf.heap.load(Value(PLAIN, frozenset({Ref("box", ref.key)}))).join(PLAIN_VALUE)
+
+
 def _of_definition(inf: Inference, ref: Ref, name: str) -> Value:
     return refer("registrar", ref.key) if name in names.REGISTERING else PLAIN_VALUE
 
@@ -183,6 +191,6 @@ _ATTRIBUTES: dict[str, Callable[[Inference, Ref, str], Value]] = {
     "inst": _of_instance,
     "ctx": _of_ctx,
     "def": _of_definition,
-    "record": lambda inf, ref, name: inf.heap.load(Value(PLAIN, frozenset({Ref("box", ref.key)}))).join(PLAIN_VALUE),
+    "record": _of_record,
     "super": lambda inf, ref, name: Value(PLAIN, frozenset({ref, Ref("method", name)})),
 }

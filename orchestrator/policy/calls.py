@@ -107,8 +107,25 @@ def _launcher(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, fun
     return PLAIN_VALUE
 
 
+def _renewer(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """`_replace` and `_asdict` of a named tuple, by its class or by the call that made it."""
+    assert isinstance(ref.key, tuple)
+    owner, name = ref.key
+    if isinstance(owner, str):
+        for field in inf.fields(owner):
+            given = dict(arguments.keywords).get(field, EMPTY)
+            inf.set_attribute(owner, field, given.join(arguments.double))
+        held: dict[Hashable, Value] = {field: inf.attributes.get((owner, field), EMPTY) for field in inf.fields(owner)}
+        return inf.build((node, name), held) if name == "_asdict" else refer("inst", owner)
+    box = refer("box", owner)
+    inf.heap.store(box, None, join(arguments.all()))
+    return box.join(EMPTY if name == "_asdict" else refer("record", owner))
+
+
 def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     owner = str(ref.key)
+    if "typing.TypedDict" in inf.classes[owner].bases:
+        return builtin(inf, Ref("builtin", "dict"), arguments, node, function)
     fields = [] if inf.method(owner, "__init__") else inf.fields(owner)
     for name, value in [*zip(fields, arguments.positional, strict=False), *arguments.keywords]:
         inf.set_attribute(owner, name, value)
@@ -311,6 +328,7 @@ _CALLERS: dict[str, Callable[[Inference, Ref, Arguments, ast.AST, Value], Value]
     "launcher": _launcher,
     "class": _class,
     "inst": _instance,
+    "renewer": _renewer,
     "apply": _apply,
     "partial": _partial,
     "factory": _record,

@@ -39,7 +39,8 @@ def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:
             yield check.forbidden(base, f"the base class {dotted or 'that is no plain name'}", advice)
     if set(info.decorators) - {"dataclasses.dataclass", "enum.unique"}:
         yield check.forbidden(node, "a class decorator that is not on the list", "use @dataclass or none")
-    if node.keywords:
+    total = "typing.TypedDict" in info.bases and {keyword.arg for keyword in node.keywords} == {"total"}
+    if node.keywords and not total:
         yield check.forbidden(node, "class keywords such as metaclass=", "leave them out")
     if not isinstance(place.parent, ast.Module):
         yield check.forbidden(node, "a class inside another block", "define classes at the top of the file")

@@ -123,6 +123,8 @@ def _hidden(label: str, owner: Value) -> bool:
     if label.startswith("__"):
         return not (label == "__init__" and bool(owner.of("super")))
     own = owner.of("inst") or owner.of("ctx") or owner.of("class")
+    if owner.of("record") and label in names.RECORD_METHODS:
+        return False
     return label.startswith("_") and not own
 
 
@@ -150,6 +152,8 @@ _HAVING_FIELDS = ("inst", "class", "record", "ctx", "super")
 def _plain(check: Check, owner: Value, label: str) -> bool:
     known = names.PLAIN_ATTRIBUTES | names.TENSOR_FACTS | names.TENSOR_VIEW_ATTRIBUTES | names.TENSOR_METHODS
     if label in known or (label in check.attributes and any(owner.of(kind) for kind in _HAVING_FIELDS)):
+        return True
+    if label in names.RECORD_METHODS and (owner.of("record") or owner.of("inst")):
         return True
     if owner.of("def") and label in names.REGISTERING:
         return True

@@ -184,7 +184,9 @@ DECORATORS = TORCH_DECORATORS | words(
 CACHING = frozenset({"functools.lru_cache", "functools.cache"})
 REGISTERING = frozenset({"register_fake", "register_autograd"})  # attributes of the file's own custom_op
 ENUMS = words("enum.Enum enum.IntEnum enum.StrEnum enum.Flag enum.IntFlag")
-BASES = ENUMS | words("torch.autograd.Function torch.autograd.function.Function torch.nn.Module typing.NamedTuple")
+BASES = ENUMS | words(
+    "torch.autograd.Function torch.autograd.function.Function torch.nn.Module typing.NamedTuple typing.TypedDict"
+)
 MEMBERS = frozenset({"str", "int"})  # what an enumeration's members may be besides
 PLAIN_BASES = words("object typing.Protocol typing.Generic")
 AUTOGRAD = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
@@ -258,6 +260,7 @@ MUTATORS = {  # method of a container -> positions of the arguments it stores
     "add": (0,),
     "appendleft": (0,),
 }
+RECORD_METHODS = words("_replace _asdict")  # of a named tuple
 NN_MODULE_ATTRIBUTES = words("training register_buffer register_parameter extra_repr")
 CTX_METHODS = words("""save_for_backward mark_non_differentiable mark_dirty set_materialize_grads""")
 TYPE_NAMES = frozenset({"__name__", "__qualname__"})  # of a type or a function: a text
