@@ -47,6 +47,7 @@ def klass(check: Check, node: ast.ClassDef, place: Place) -> Iterator[Remark]:
     for statement in node.body:
         if not isinstance(statement, ast.FunctionDef):
             yield from _assigned_magic(check, statement)
+    yield from _methods_bound_twice(check, node)
 
 
 def _assigned_magic(check: Check, node: ast.stmt) -> Iterator[Remark]:
@@ -55,6 +56,15 @@ def _assigned_magic(check: Check, node: ast.stmt) -> Iterator[Remark]:
     for name in sorted(bound - names.CLASS_MAGIC):
         if name.startswith("__") and name.endswith("__"):
             yield check.forbidden(node, f"the magic name {name} assigned in a class", "write methods by def")
+
+
+def _methods_bound_twice(check: Check, node: ast.ClassDef) -> Iterator[Remark]:
+    """A method's name means the method: of two, or of a method and a field, only one would be judged as called."""
+    methods = [statement.name for statement in node.body if isinstance(statement, ast.FunctionDef)]
+    others = [statement for statement in node.body if not isinstance(statement, ast.FunctionDef)]
+    fields = {name for statement in others for part in ast.walk(statement) for name in bound_by(part)}
+    for name in sorted({name for name in methods if methods.count(name) > 1 or name in fields}):
+        yield check.forbidden(node, f"the name {name} is bound twice in {node.name}", "name methods and fields once")
 
 
 def record_fields(source: Source) -> Iterator[str]:

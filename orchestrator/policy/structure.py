@@ -189,8 +189,11 @@ def stored_attribute(check: Check, node: ast.Attribute, place: Place) -> Iterato
         return
     owner = check.value(node.value)
     own = bool(owner.refs) and all(ref.kind in ("ctx", "inst") for ref in owner.refs) and not owner.tensor
-    carries = any(check.inference.of_error(str(ref.key), node.attr) for ref in owner.of("inst"))
-    if own and not node.attr.startswith("__") and not carries:
+    known = check.inference
+    hides = any(
+        known.of_error(str(ref.key), node.attr) or known.method(str(ref.key), node.attr) for ref in owner.of("inst")
+    )
+    if own and not node.attr.startswith("__") and not hides:
         return
     advice = "assign to plain names; attributes only on ctx of an autograd.Function or self of an nn.Module"
     yield check.forbidden(node, f"assignment to the attribute {node.attr}", advice)
