@@ -175,6 +175,17 @@ def _of_ctx(inf: Inference, ref: Ref, name: str) -> Value:
     return known if known != EMPTY else PLAIN_VALUE
 
 
+def _of_kernel(inf: Inference, ref: Ref, name: str) -> Value:
+    return refer("warmup", ref.key) if name == "warmup" else EMPTY
+
+
+def _of_compiled(inf: Inference, ref: Ref, name: str) -> Value:
+    """Of a kernel that warmup compiled, only the numbers are anything."""
+    if name in ("metadata", "_init_handles"):
+        return refer(name, ref.key)
+    return PLAIN_VALUE if name in names.COMPILED else TENSOR_VALUE
+
+
 def _of_record(inf: Inference, ref: Ref, name: str) -> Value:
     if name in names.RECORD_METHODS:
         return refer("renewer", (ref.key, name))
@@ -192,5 +203,8 @@ _ATTRIBUTES: dict[str, Callable[[Inference, Ref, str], Value]] = {
     "ctx": _of_ctx,
     "def": _of_definition,
     "record": _of_record,
+    "kernel": _of_kernel,
+    "compiled": _of_compiled,
+    "metadata": lambda inf, ref, name: PLAIN_VALUE if name in names.COMPILED_METADATA else TENSOR_VALUE,
     "super": lambda inf, ref, name: Value(PLAIN, frozenset({ref, Ref("method", name)})),
 }

@@ -107,6 +107,18 @@ def _launcher(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, fun
     return PLAIN_VALUE
 
 
+def _warmup(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """`kernel.warmup(...)` compiles and launches nothing; heuristics see its arguments."""
+    assert isinstance(ref.key, ast.AST)
+    for value in arguments.all():
+        inf.escape(value, ref.key)
+    return refer("compiled", ref.key)
+
+
+def _load(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    return PLAIN_VALUE
+
+
 def _renewer(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     """`_replace` and `_asdict` of a named tuple, by its class or by the call that made it."""
     assert isinstance(ref.key, tuple)
@@ -329,6 +341,8 @@ _CALLERS: dict[str, Callable[[Inference, Ref, Arguments, ast.AST, Value], Value]
     "class": _class,
     "inst": _instance,
     "renewer": _renewer,
+    "warmup": _warmup,
+    "_init_handles": _load,
     "apply": _apply,
     "partial": _partial,
     "factory": _record,

@@ -17,7 +17,7 @@ from orchestrator.records import Status
 
 CALLABLE = names.words(
     """name builtin def launcher class inst apply partial pass guard registrar method kernel super manager
-    factory renewer"""
+    factory renewer warmup _init_handles"""
 )
 # What makes a value that later calls could find changed.
 _CHANGING = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)

@@ -105,16 +105,43 @@ def read(check: Check, node: ast.AST, owner: Value, label: str, place: Place) ->
         yield from path(check, node, f"{ref.key}.{label}", place)
     if paths and not owner.tensor:
         return
+    if _fact_of_a_kernel(check, node, owner, label, place.parent):
+        if label == "warmup":
+            yield check.note(node, "warmup compiles a kernel without launching it: grey, allowed")
+        return
     if _hidden(label, owner):
         yield check.forbidden(node, f"the attribute {label} is not for kernel files", "use the public interface")
     elif owner.of("kernel") or owner.of("launcher"):
         yield check.forbidden(node, f"the attribute {label} of a kernel", "launch kernels only as kernel[grid](...)")
+    elif any(owner.of(kind) for kind in ("warmup", "compiled", "metadata", "_init_handles")):
+        yield check.forbidden(node, f"the attribute {label} of a compiled kernel", "read its registers and sizes")
     elif owner.of("partial"):
         yield check.forbidden(node, f"the attribute {label} of a partial", "call it; keep what it holds in names")
     elif owner.tensor:
         yield from _of_tensor(check, node, label)
     elif not _plain(check, owner, label):
         yield from _of_unknown(check, node, label)
+
+
+_LOGS = frozenset({"debug", "info", "warning", "error"})
+
+
+def _fact_of_a_kernel(check: Check, node: ast.AST, owner: Value, label: str, parent: ast.AST) -> bool:
+    """What may be read of a kernel, and only there: a warmup's call, its registers, the configuration in a log."""
+    kinds = {ref.kind for ref in owner.refs}
+    called = isinstance(parent, ast.Call) and parent.func is node
+    if kinds == {"kernel"} and label == "best_config":
+        return isinstance(node, ast.Attribute) and isinstance(parent, ast.Call) and _logs(check, parent.func)
+    if kinds == {"kernel"}:
+        return label == "warmup" and called
+    if kinds == {"compiled"}:
+        return label in names.COMPILED and (called or label != "_init_handles")
+    return kinds == {"metadata"} and label in names.COMPILED_METADATA
+
+
+def _logs(check: Check, function: ast.expr) -> bool:
+    plain = {ref.kind for ref in check.value(function).refs} == {"method"}
+    return plain and isinstance(function, ast.Attribute) and function.attr in _LOGS
 
 
 def _hidden(label: str, owner: Value) -> bool:

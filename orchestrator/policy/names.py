@@ -260,6 +260,9 @@ MUTATORS = {  # method of a container -> positions of the arguments it stores
     "add": (0,),
     "appendleft": (0,),
 }
+# Facts of a kernel that warmup compiled; what else it has launches (run, function, [grid]) or is its code.
+COMPILED = words("n_regs n_spills metadata _init_handles")
+COMPILED_METADATA = words("shared num_warps num_stages num_ctas")
 RECORD_METHODS = words("_replace _asdict")  # of a named tuple
 NN_MODULE_ATTRIBUTES = words("training register_buffer register_parameter extra_repr")
 CTX_METHODS = words("""save_for_backward mark_non_differentiable mark_dirty set_materialize_grads""")
