@@ -66,8 +66,8 @@ def _field(inf: Inference, owner: str, key: Hashable) -> Value:
     """An element of a NamedTuple: by position where that is known."""
     fields = inf.fields(owner)
     if isinstance(key, int) and key < len(fields):
-        return inf.attributes.get((owner, fields[key]), EMPTY)
-    return join(inf.attributes.get((owner, name), EMPTY) for name in fields)
+        return inf.held(owner, fields[key])
+    return join(inf.held(owner, name) for name in fields)
 
 
 def iterate(inf: Inference, value: Value) -> Value:
@@ -129,7 +129,7 @@ def _of_class(inf: Inference, ref: Ref, name: str) -> Value:
         if bound:
             inf.bind_self(method, owner)
         return refer("def", method.node, int(bound))
-    value = kept(inf.attributes.get((owner, name), EMPTY))
+    value = kept(inf.held(owner, name))
     return value.join(refer("inst", owner)) if value != EMPTY and inf.enumeration(owner) else value
 
 
@@ -152,7 +152,7 @@ def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
     if method is None and inf.enumeration(owner):
         return _of_member(inf, owner, name)
     if method is None:
-        known = inf.attributes.get((owner, name), EMPTY)
+        known = inf.held(owner, name)
         unknown = inf.final and known == EMPTY and name not in names.NN_MODULE_ATTRIBUTES
         unknown |= inf.of_error(owner, name)
         return kept(TENSOR_VALUE) if unknown else known
@@ -162,6 +162,21 @@ def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
         return bound
     inf.edge(method.node)
     return inf.returns.get(method.node, EMPTY)
+
+
+def _of_super(inf: Inference, ref: Ref, name: str) -> Value:
+    """What a class of the file inherits from another; of which class it is asked is not followed."""
+    out = Value(PLAIN, frozenset({ref, Ref("method", name)}))
+    for owner in inf.classes:
+        if inf.of_error(owner, name) and not name.startswith("__"):
+            out = out.join(TENSOR_VALUE)
+        for base in inf.lineage(owner)[1:]:
+            inherited = inf.method(base, name)
+            if inherited is not None:
+                inf.bind_self(inherited, owner)
+            if inherited is not None or inf.held(base, name) != EMPTY:
+                out = out.join(_of_instance(inf, Ref("inst", base), name))
+    return out
 
 
 def _of_ctx(inf: Inference, ref: Ref, name: str) -> Value:
@@ -206,5 +221,5 @@ _ATTRIBUTES: dict[str, Callable[[Inference, Ref, str], Value]] = {
     "kernel": _of_kernel,
     "compiled": _of_compiled,
     "metadata": lambda inf, ref, name: PLAIN_VALUE if name in names.COMPILED_METADATA else TENSOR_VALUE,
-    "super": lambda inf, ref, name: Value(PLAIN, frozenset({ref, Ref("method", name)})),
+    "super": _of_super,
 }

@@ -127,7 +127,7 @@ def _renewer(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, func
         for field in inf.fields(owner):
             given = dict(arguments.keywords).get(field, EMPTY)
             inf.set_attribute(owner, field, given.join(arguments.double))
-        held: dict[Hashable, Value] = {field: inf.attributes.get((owner, field), EMPTY) for field in inf.fields(owner)}
+        held: dict[Hashable, Value] = {field: inf.held(owner, field) for field in inf.fields(owner)}
         return inf.build((node, name), held) if name == "_asdict" else refer("inst", owner)
     box = refer("box", owner)
     inf.heap.store(box, None, join(arguments.all()))
@@ -148,7 +148,7 @@ def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functi
         if method is not None:
             inf.bind_self(method, owner)
             _definition(inf, Ref("def", method.node, 1), arguments, node, function)
-    if names.ERRORS.intersection(inf.classes[owner].bases):
+    if names.ERRORS & inf.bases(owner):
         return contain(inf, node, arguments).join(refer("inst", owner))
     return refer("inst", owner)
 

@@ -24,6 +24,7 @@ from orchestrator.policy.values import (
     Heap,
     Scope,
     Value,
+    join,
     kept,
     parameters,
     refer,
@@ -291,10 +292,25 @@ class Inference:
             self.attributes[owner, name] = new
             self.changed = True
 
+    def lineage(self, owner: str) -> list[str]:
+        """A class of the file and those of the file that it derives from, nearest first."""
+        found = [owner]
+        while bases := [base for base in self.classes[found[-1]].bases if base in self.classes and base not in found]:
+            found.append(bases[0])
+        return found
+
+    def bases(self, owner: str) -> set[str]:
+        """What a class derives from, by way of the file's own classes too."""
+        return {base for name in self.lineage(owner) for base in self.classes[name].bases}
+
+    def held(self, owner: str, name: str) -> Value:
+        """What an attribute of a class or its instances was given, anywhere in its line."""
+        return join(self.attributes.get((one, name), EMPTY) for one in self.lineage(owner))
+
     def method(self, owner: str, name: str) -> Function | None:
-        """A method of a class of the file."""
-        found = (f for f in self.source.functions if f.owner == owner and f.name == name)
-        return next(found, None)
+        """A method of a class of the file, its own or the nearest that it inherits."""
+        named = {f.owner: f for f in reversed(self.source.functions) if f.owner is not None and f.name == name}
+        return next((named[one] for one in self.lineage(owner) if one in named), None)
 
     def enumeration(self, owner: str) -> bool:
         """Whether a class of the file is an Enum: calling or indexing it gives a member."""
@@ -302,13 +318,14 @@ class Inference:
 
     def of_error(self, owner: str, name: str) -> bool:
         """Whether an attribute is one that an error of the file has from its builtin base: `.args`, `.obj`."""
-        errors = names.ERRORS.intersection(self.classes[owner].bases)
+        errors = names.ERRORS & self.bases(owner)
         return any(hasattr(getattr(builtins, base), name) for base in errors)
 
     def fields(self, owner: str) -> list[str]:
         """The annotated names of a class, in order: the fields of a dataclass or a NamedTuple."""
-        body = self.classes[owner].node.body
-        return [s.target.id for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+        body = [s for one in reversed(self.lineage(owner)) for s in self.classes[one].node.body]
+        found = (s.target.id for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name))
+        return list(dict.fromkeys(found))
 
     # --- statements
 
