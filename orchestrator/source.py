@@ -356,7 +356,7 @@ def _functions(tree: ast.Module, paths: Mapping[str, str]) -> Iterator[Function]
         for node in ast.iter_child_nodes(parent):
             if isinstance(node, FunctionNode):
                 decorators = _decorators(node.decorator_list, paths)
-                kernel = "triton.jit" in decorators or node.name in wrapped
+                kernel = "triton.jit" in decorators or (parent is tree and node.name in wrapped)
                 yield Function(node.name, node, owner, decorators, kernel)
 
 

@@ -2,8 +2,8 @@
 
 `check` is the whole interface. No findings means accepted. Owns the order of the rules and nothing they say: names and
 attributes are judged in `mentions`, host computing and caches in `host` and `callsites`, the shape of the file in
-`structure`, classes in `classes`, addresses in kernels in `pointers`, counts of calls in `counts`; the lists are in
-`names`, and which values may be tensors is inferred in `infer`.
+`structure`, classes in `classes`, addresses in kernels in `pointers`, counts of calls in `counts`, functions that
+nothing runs in `idle`; the lists are in `names`, and which values may be tensors is inferred in `infer`.
 
 A rule can refuse, not prove: what only numbers can tell (a wrong constant, an ignored eps) is the judge's.
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from orchestrator.policy import callsites, classes, counts, host, mentions, pointers, structure
 from orchestrator.policy.check import Check, Place, Remark, Rule, walk
+from orchestrator.policy.idle import idle, mentioned
 from orchestrator.policy.infer import Inference
 from orchestrator.policy.names import CONSTEXPR
 from orchestrator.policy.values import EMPTY, TENSOR, parameters
@@ -26,7 +27,7 @@ from orchestrator.source import Source, read
 MAX_FINDINGS = 40
 
 RULES: dict[type[ast.AST], tuple[Rule, ...]] = {
-    ast.Name: (mentions.name, structure.shadowed),
+    ast.Name: (mentions.name, structure.shadowed, structure.wrapped),
     ast.Attribute: (mentions.attribute, structure.stored_attribute, pointers.pointer_type),
     ast.Import: (structure.imported,),
     ast.ImportFrom: (structure.imported,),
@@ -117,13 +118,15 @@ def _context(source: Source, inference: Inference, allow: frozenset[str]) -> Che
     fields = {name for _, name in inference.attributes}
     methods = {f.name for f in source.functions if f.owner is not None and not f.name.startswith("__")}
     named = fields | methods | set(classes.record_fields(source))
-    return Check(source, inference, allow, frozenset(inference.reachable(*roots)), frozenset(named))
+    live = frozenset(inference.reachable(*roots))
+    still = idle(source, inference.entry)
+    return Check(source, inference, allow, live, still, mentioned(source, still), frozenset(named))
 
 
 def _remarks(context: Check) -> Iterator[Remark]:
     for node, place in walk(context):
         for rule in RULES.get(type(node), ()):
-            yield from _in_place(rule(context, node, place), place)
+            yield from _in_place(context, rule(context, node, place), place)
         if isinstance(node, ast.stmt):
             yield from structure.statement(context, node, place)
             yield from classes.class_body(context, node, place)
@@ -134,11 +137,13 @@ def _remarks(context: Check) -> Iterator[Remark]:
     yield from _import_work(context)
 
 
-def _in_place(remarks: Iterator[Remark], place: Place) -> Iterator[Remark]:
-    """Under `__main__` computing is not held against the file; reaching out is."""
+def _in_place(context: Check, remarks: Iterator[Remark], place: Place) -> Iterator[Remark]:
+    """Where nothing runs computing is not held against the file; reaching out is."""
     for remark in remarks:
-        if not (place.demo and isinstance(remark, Finding) and remark.status is not Status.FORBIDDEN):
+        if not (place.dead and isinstance(remark, Finding) and remark.status is not Status.FORBIDDEN):
             yield remark
+        elif place.idle is not None:
+            yield context.note(place.idle, "this function never runs in the judge and is not part of the kernel")
 
 
 def _launches(context: Check) -> Iterator[Remark]:

@@ -40,6 +40,8 @@ def item(inf: Inference, value: Value, key: Hashable) -> Value:
             out = out.join(_argument(inf, ref, key))
         elif ref.kind == "inst":
             out = out.join(_field(inf, str(ref.key), key))
+        elif ref.kind == "class" and inf.enumeration(str(ref.key)):
+            out = out.join(refer("inst", ref.key))
         elif ref.kind == "name" and str(ref.key).startswith("typing."):
             out = out.join(PLAIN_VALUE)
     return out if out != EMPTY or not value.kinds or value.of("box") else PLAIN_VALUE
@@ -64,8 +66,8 @@ def _field(inf: Inference, owner: str, key: Hashable) -> Value:
     """An element of a NamedTuple: by position where that is known."""
     fields = inf.fields(owner)
     if isinstance(key, int) and key < len(fields):
-        return inf.attributes.get((owner, fields[key]), EMPTY)
-    return join(inf.attributes.get((owner, name), EMPTY) for name in fields)
+        return inf.held(owner, fields[key])
+    return join(inf.held(owner, name) for name in fields)
 
 
 def iterate(inf: Inference, value: Value) -> Value:
@@ -78,6 +80,8 @@ def iterate(inf: Inference, value: Value) -> Value:
 
 def attribute(inf: Inference, owner: Value, name: str) -> Value:
     """What `owner.name` may be."""
+    if names_itself(owner, name):
+        return PLAIN_VALUE
     out = EMPTY
     for ref in owner.refs:
         reader = _ATTRIBUTES.get(ref.kind)
@@ -88,6 +92,12 @@ def attribute(inf: Inference, owner: Value, name: str) -> Value:
     if out == EMPTY and owner.kinds:
         out = _method(owner, name)
     return out
+
+
+def names_itself(owner: Value, name: str) -> bool:
+    """`f.__name__` of a function or a class of the file."""
+    own = bool(owner.refs) and all(ref.kind in ("def", "class") for ref in owner.refs)
+    return own and not owner.tensor and name in names.TYPE_NAMES
 
 
 def _method(owner: Value, name: str) -> Value:
@@ -119,15 +129,32 @@ def _of_class(inf: Inference, ref: Ref, name: str) -> Value:
         if bound:
             inf.bind_self(method, owner)
         return refer("def", method.node, int(bound))
-    return kept(inf.attributes.get((owner, name), EMPTY))
+    value = kept(inf.held(owner, name))
+    return value.join(refer("inst", owner)) if value != EMPTY and inf.enumeration(owner) else value
+
+
+_OF_MEMBER = frozenset({"value", "name", "_value_", "_name_"})
+
+
+def _of_member(inf: Inference, owner: str, name: str) -> Value:
+    """What a member of an enumeration has: the value of any of them, what was stored in one, or a text's methods."""
+    if name in _OF_MEMBER:
+        return join(kept(value) for (home, _), value in inf.attributes.items() if home == owner).join(PLAIN_VALUE)
+    known = inf.attributes.get((owner, name), EMPTY)
+    return known if known != EMPTY else _method(PLAIN_VALUE, name)
 
 
 def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
     owner = str(ref.key)
     method = inf.method(owner, name)
+    if method is None and name in names.RECORD_METHODS and "typing.NamedTuple" in inf.classes[owner].bases:
+        return refer("renewer", (owner, name))
+    if method is None and inf.enumeration(owner):
+        return _of_member(inf, owner, name)
     if method is None:
-        known = inf.attributes.get((owner, name), EMPTY)
+        known = inf.held(owner, name)
         unknown = inf.final and known == EMPTY and name not in names.NN_MODULE_ATTRIBUTES
+        unknown |= inf.of_error(owner, name)
         return kept(TENSOR_VALUE) if unknown else known
     bound = refer("def", method.node, 0 if "staticmethod" in method.decorators else 1)
     inf.bind_self(method, owner)
@@ -135,6 +162,21 @@ def _of_instance(inf: Inference, ref: Ref, name: str) -> Value:
         return bound
     inf.edge(method.node)
     return inf.returns.get(method.node, EMPTY)
+
+
+def _of_super(inf: Inference, ref: Ref, name: str) -> Value:
+    """What a class of the file inherits from another; of which class it is asked is not followed."""
+    out = Value(PLAIN, frozenset({ref, Ref("method", name)}))
+    for owner in inf.classes:
+        if inf.of_error(owner, name) and not name.startswith("__"):
+            out = out.join(TENSOR_VALUE)
+        for base in inf.lineage(owner)[1:]:
+            inherited = inf.method(base, name)
+            if inherited is not None:
+                inf.bind_self(inherited, owner)
+            if inherited is not None or inf.held(base, name) != EMPTY:
+                out = out.join(_of_instance(inf, Ref("inst", base), name))
+    return out
 
 
 def _of_ctx(inf: Inference, ref: Ref, name: str) -> Value:
@@ -148,6 +190,23 @@ def _of_ctx(inf: Inference, ref: Ref, name: str) -> Value:
     return known if known != EMPTY else PLAIN_VALUE
 
 
+def _of_kernel(inf: Inference, ref: Ref, name: str) -> Value:
+    return refer("warmup", ref.key) if name == "warmup" else EMPTY
+
+
+def _of_compiled(inf: Inference, ref: Ref, name: str) -> Value:
+    """Of a kernel that warmup compiled, only the numbers are anything."""
+    if name in ("metadata", "_init_handles"):
+        return refer(name, ref.key)
+    return PLAIN_VALUE if name in names.COMPILED else TENSOR_VALUE
+
+
+def _of_record(inf: Inference, ref: Ref, name: str) -> Value:
+    if name in names.RECORD_METHODS:
+        return refer("renewer", (ref.key, name))
+    return inf.heap.load(Value(PLAIN, frozenset({Ref("box", ref.key)}))).join(PLAIN_VALUE)
+
+
 def _of_definition(inf: Inference, ref: Ref, name: str) -> Value:
     return refer("registrar", ref.key) if name in names.REGISTERING else PLAIN_VALUE
 
@@ -158,6 +217,9 @@ _ATTRIBUTES: dict[str, Callable[[Inference, Ref, str], Value]] = {
     "inst": _of_instance,
     "ctx": _of_ctx,
     "def": _of_definition,
-    "record": lambda inf, ref, name: inf.heap.load(Value(PLAIN, frozenset({Ref("box", ref.key)}))).join(PLAIN_VALUE),
-    "super": lambda inf, ref, name: Value(PLAIN, frozenset({ref, Ref("method", name)})),
+    "record": _of_record,
+    "kernel": _of_kernel,
+    "compiled": _of_compiled,
+    "metadata": lambda inf, ref, name: PLAIN_VALUE if name in names.COMPILED_METADATA else TENSOR_VALUE,
+    "super": _of_super,
 }

@@ -107,8 +107,37 @@ def _launcher(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, fun
     return PLAIN_VALUE
 
 
+def _warmup(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """`kernel.warmup(...)` compiles and launches nothing; heuristics see its arguments."""
+    assert isinstance(ref.key, ast.AST)
+    for value in arguments.all():
+        inf.escape(value, ref.key)
+    return refer("compiled", ref.key)
+
+
+def _load(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    return PLAIN_VALUE
+
+
+def _renewer(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
+    """`_replace` and `_asdict` of a named tuple, by its class or by the call that made it."""
+    assert isinstance(ref.key, tuple)
+    owner, name = ref.key
+    if isinstance(owner, str):
+        for field in inf.fields(owner):
+            given = dict(arguments.keywords).get(field, EMPTY)
+            inf.set_attribute(owner, field, given.join(arguments.double))
+        held: dict[Hashable, Value] = {field: inf.held(owner, field) for field in inf.fields(owner)}
+        return inf.build((node, name), held) if name == "_asdict" else refer("inst", owner)
+    box = refer("box", owner)
+    inf.heap.store(box, None, join(arguments.all()))
+    return box.join(EMPTY if name == "_asdict" else refer("record", owner))
+
+
 def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     owner = str(ref.key)
+    if "typing.TypedDict" in inf.classes[owner].bases:
+        return builtin(inf, Ref("builtin", "dict"), arguments, node, function)
     fields = [] if inf.method(owner, "__init__") else inf.fields(owner)
     for name, value in [*zip(fields, arguments.positional, strict=False), *arguments.keywords]:
         inf.set_attribute(owner, name, value)
@@ -119,6 +148,8 @@ def _class(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functi
         if method is not None:
             inf.bind_self(method, owner)
             _definition(inf, Ref("def", method.node, 1), arguments, node, function)
+    if names.ERRORS & inf.bases(owner):
+        return contain(inf, node, arguments).join(refer("inst", owner))
     return refer("inst", owner)
 
 
@@ -193,6 +224,8 @@ def _registrar(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, fu
 
 # --- allowed names
 
+_DECORATED = names.words("def kernel builtin name partial inst class method apply launcher")
+
 
 def _name(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, function: Value) -> Value:
     path = str(ref.key)
@@ -203,7 +236,8 @@ def _name(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functio
         return _definition(inf, Ref("def", inf.operators[path]), arguments, node, function)
     if path.removesuffix(".default") in inf.operators:
         return _definition(inf, Ref("def", inf.operators[path.removesuffix(".default")]), arguments, node, function)
-    decorated = [value for value in arguments.positional if value.of("def") or value.of("kernel")]
+    given = arguments.positional if path.startswith("triton.") else arguments.all()  # lru_cache(maxsize=f) wraps f too
+    decorated = [value for value in given if any(ref.kind in _DECORATED for ref in value.refs)]
     if path in names.DECORATORS:
         return _decorate(inf, path, arguments, node, decorated)
     if path.startswith(("itertools.", "collections.", "dataclasses.")):
@@ -216,7 +250,7 @@ def _name(inf: Inference, ref: Ref, arguments: Arguments, node: ast.AST, functio
 def _decorate(inf: Inference, path: str, arguments: Arguments, node: ast.AST, decorated: list[Value]) -> Value:
     """A decorator applied, or made by a call; what it was made with is called once it is known for which kernel."""
     if decorated and path not in ("functools.wraps", "torch.library.register_fake", "triton.heuristics"):
-        return _as_kernel(decorated[0]) if path == "triton.jit" else decorated[0]
+        return _as_kernel(decorated[0]) if path == "triton.jit" else join(decorated)
     if path == "functools.wraps":
         return refer("pass", None)
     values = arguments.all()
@@ -226,7 +260,7 @@ def _decorate(inf: Inference, path: str, arguments: Arguments, node: ast.AST, de
 
 
 def _as_kernel(value: Value) -> Value:
-    return join(refer("kernel", ref.key) for ref in value.refs)
+    return join(refer("kernel", ref.key) for ref in value.refs if ref.kind in ("def", "kernel"))
 
 
 def _torch(inf: Inference, path: str, arguments: Arguments, node: ast.AST) -> Value:
@@ -306,6 +340,9 @@ _CALLERS: dict[str, Callable[[Inference, Ref, Arguments, ast.AST, Value], Value]
     "launcher": _launcher,
     "class": _class,
     "inst": _instance,
+    "renewer": _renewer,
+    "warmup": _warmup,
+    "_init_handles": _load,
     "apply": _apply,
     "partial": _partial,
     "factory": _record,

@@ -17,7 +17,7 @@ from orchestrator.records import Status
 
 CALLABLE = names.words(
     """name builtin def launcher class inst apply partial pass guard registrar method kernel super manager
-    factory"""
+    factory renewer warmup _init_handles"""
 )
 # What makes a value that later calls could find changed.
 _CHANGING = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -112,7 +112,7 @@ def _computes(ref: Ref) -> bool:
     label = str(ref.key)
     if ref.kind == "builtin":
         return label not in names.TENSOR_SAFE_BUILTINS
-    return not label.startswith(_CARRIES)
+    return label in names.CHECKS or not label.startswith(_CARRIES)
 
 
 def _arguments(node: ast.Call) -> list[ast.expr]:
@@ -172,7 +172,7 @@ def _call_name(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator
         yield check.fallback(node, "torch.tensor() of a tensor copies it", "pass the tensor itself")
     elif dotted.startswith("torch.") and dotted.endswith("Tensor"):
         yield check.fallback(node, f"{dotted}() called", "allocate with torch.empty")
-    elif not dotted.startswith(_CARRIES) and _takes_tensor(check, node):
+    elif (dotted in names.CHECKS or not dotted.startswith(_CARRIES)) and _takes_tensor(check, node):
         yield check.fallback(node, f"{dotted} on a tensor computes on the host", WRITE_A_KERNEL)
     elif dotted in ("torch.full", "torch.full_like") and any(check.tensor(arg) for arg in node.args[1:]):
         yield check.fallback(node, "a fill with the value of a tensor", WRITE_A_KERNEL)
@@ -195,6 +195,8 @@ def _call_method(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterat
         if label in ("fill_", "new_full", "expand", "view") and any(check.tensor(arg) for arg in node.args):
             yield check.fallback(node, f".{label} with the value of a tensor", WRITE_A_KERNEL)
         return
+    if receiver.of("super") and label == "__init__" and _has_errors(check) and _takes_tensor(check, node):
+        yield check.fallback(node, "an error that holds a tensor, whose text would read it", "say its shape or dtype")
     if not any(receiver.of(kind) for kind in CONTAINERS):
         if _takes_tensor(check, node) and not place.quoting:
             yield check.fallback(node, f".{label} of a plain value, given a tensor, reads it", WRITE_A_KERNEL)
@@ -207,6 +209,10 @@ def _call_method(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterat
         yield check.fallback(node, "sorting tensors compares them", WRITE_A_KERNEL)
 
 
+def _has_errors(check: Check) -> bool:
+    return any(names.ERRORS.intersection(item.bases) for item in check.inference.classes.values())
+
+
 def _call_definition(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
     function = check.inference.functions.get(ref.key) if isinstance(ref.key, ast.AST) else None
     if function is None or not names.CACHING & set(function.decorators):
@@ -214,6 +220,12 @@ def _call_definition(check: Check, node: ast.Call, ref: Ref, place: Place) -> It
     held = [check.value(arg) for arg in _arguments(node)]
     if any(check.inference.heap.holds(value, TENSOR | ADDRESS) for value in held):
         yield check.forbidden(node, "a cache keyed by a tensor or its address", NO_CACHE)
+
+
+def _call_class(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
+    """`Mode(x)` compares what it is given with the value of each member."""
+    if check.inference.enumeration(str(ref.key)) and _takes_tensor(check, node):
+        yield check.fallback(node, "a member of an enumeration is looked up by a tensor", "look it up by a size")
 
 
 def _call_kernel(check: Check, node: ast.Call, ref: Ref, place: Place) -> Iterator[Remark]:
@@ -236,6 +248,7 @@ _CALLS = {
     "name": _call_name,
     "method": _call_method,
     "def": _call_definition,
+    "class": _call_class,
     "kernel": _call_kernel,
     "launcher": _call_launcher,
 }

@@ -27,6 +27,7 @@ class Place:
     scope: Scope  # in which its names are looked up
     kernel: bool = False  # in a kernel's body
     demo: bool = False  # under `if __name__ == "__main__":`
+    idle: ast.AST | None = None  # the function around it that nothing runs
     quoting: bool = False  # in a raise or an assert's message
     annotation: bool = False
 
@@ -34,6 +35,11 @@ class Place:
     def at_import(self) -> bool:
         """Whether it runs when the file is imported."""
         return isinstance(self.function, ast.Module) and not self.demo
+
+    @property
+    def dead(self) -> bool:
+        """Whether it cannot run in the judge."""
+        return self.demo or self.idle is not None
 
 
 Rule: TypeAlias = Callable[["Check", Any, Place], Iterator[Remark]]
@@ -47,6 +53,8 @@ class Check:
     inference: Inference
     allow: frozenset[str]
     live: frozenset[ast.AST]  # functions that may run
+    idle: frozenset[ast.AST]  # functions that cannot
+    mentioned: frozenset[str]  # names in what may run
     attributes: frozenset[str]  # attribute names that the file's own classes define
 
     def value(self, node: ast.AST | None) -> Value:
@@ -95,12 +103,13 @@ def walk(check: Check) -> Iterator[tuple[ast.AST, Place]]:
         own = set(map(id, inner(node))) if scope is not None else set()
         for child in reversed(list(ast.iter_child_nodes(node))):
             there = replace(place, scope=scope) if scope is not None and id(child) in own else place
-            pending.append((child, _inside(node, child, there, kernels)))
+            there = _inside(node, child, there, kernels)
+            pending.append((child, replace(there, idle=node) if there.function is node in check.idle else there))
 
 
 def _inside(node: ast.AST, child: ast.AST, place: Place, kernels: set[Any]) -> Place:
     if isinstance(node, Callable_) and child in ([node.body] if isinstance(node, ast.Lambda) else node.body):
-        return Place(node, node, place.scope, kernel=place.kernel or node in kernels, demo=place.demo)
+        return Place(node, node, place.scope, kernel=place.kernel or node in kernels, demo=place.demo, idle=place.idle)
     if isinstance(node, ast.comprehension) and child is node.iter and _is_first(node, place.parent):
         assert place.scope.parent is not None
         place = replace(place, scope=place.scope.parent)

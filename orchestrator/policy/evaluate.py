@@ -178,7 +178,8 @@ def _subscript(inf: Inference, node: ast.Subscript, scope: Scope) -> Value:
 
 
 def _attribute(inf: Inference, node: ast.Attribute, scope: Scope) -> Value:
-    return attribute(inf, inf.eval(node.value, scope), node.attr)
+    owner = inf.eval(node.value, scope)
+    return PLAIN_VALUE if names_a_type(node, scope) else attribute(inf, owner, node.attr)
 
 
 def _call(inf: Inference, node: ast.Call, scope: Scope) -> Value:
@@ -216,6 +217,17 @@ def _arguments(inf: Inference, node: ast.Call, scope: Scope) -> Arguments:
 
 
 # --- helpers
+
+
+def names_a_type(node: ast.AST, scope: Scope) -> bool:
+    """`type(x).__name__`, `x.__class__.__qualname__`: a text, whatever x is, as no class may say otherwise."""
+    match node:
+        case ast.Attribute(attr=label, value=ast.Attribute(attr="__class__")):
+            return label in names.TYPE_NAMES
+        case ast.Attribute(attr=label, value=ast.Call(func=ast.Name(id="type"), args=[owner], keywords=[])):
+            starred = isinstance(owner, ast.Starred)
+            return label in names.TYPE_NAMES and scope.resolve("type") is None and not starred
+    return False
 
 
 def constant(node: ast.expr) -> Hashable:

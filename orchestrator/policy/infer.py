@@ -8,6 +8,7 @@ give is in `statements`, `evaluate` and `calls`.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Hashable, Iterable
 
 from orchestrator.policy import access, calls, evaluate, names
@@ -23,6 +24,7 @@ from orchestrator.policy.values import (
     Heap,
     Scope,
     Value,
+    join,
     kept,
     parameters,
     refer,
@@ -155,8 +157,7 @@ class Inference:
         """What a name may be, seen from a scope."""
         home = scope.resolve(name)
         if home is None:
-            path = self.source.paths.get(name)
-            return refer("name", path) if path else refer("builtin", name)
+            return refer("builtin", name)
         value = self.env.get((home, name), EMPTY)
         return kept(value) if home is self.module else value
 
@@ -189,12 +190,13 @@ class Inference:
     def bind_declared(self, node: Callable_) -> None:
         """Give the parameters what their annotations, defaults and use say; for functions called from outside."""
         self.bound.add(node)
-        for arg, default in self.defaults(node):
+        function = self.functions.get(node)
+        method = function is not None and function.owner is not None and "staticmethod" not in function.decorators
+        for arg, default in self.defaults(node)[int(method) :]:
             self.bind(node, arg.arg, self.declared(node, arg, default))
         for rest in (node.args.vararg, node.args.kwarg):
             known = self.entry_tensors is None or (rest is not None and rest.arg in self.entry_tensors)
             self._bind_rest(rest, node, TENSOR_VALUE if known and self._is_entry(node) else PLAIN_VALUE)
-        function = self.functions.get(node)
         if function is not None and function.owner is not None:
             self.bind_self(function, function.owner)
 
@@ -290,15 +292,40 @@ class Inference:
             self.attributes[owner, name] = new
             self.changed = True
 
+    def lineage(self, owner: str) -> list[str]:
+        """A class of the file and those of the file that it derives from, nearest first."""
+        found = [owner]
+        while bases := [base for base in self.classes[found[-1]].bases if base in self.classes and base not in found]:
+            found.append(bases[0])
+        return found
+
+    def bases(self, owner: str) -> set[str]:
+        """What a class derives from, by way of the file's own classes too."""
+        return {base for name in self.lineage(owner) for base in self.classes[name].bases}
+
+    def held(self, owner: str, name: str) -> Value:
+        """What an attribute of a class or its instances was given, anywhere in its line."""
+        return join(self.attributes.get((one, name), EMPTY) for one in self.lineage(owner))
+
     def method(self, owner: str, name: str) -> Function | None:
-        """A method of a class of the file."""
-        found = (f for f in self.source.functions if f.owner == owner and f.name == name)
-        return next(found, None)
+        """A method of a class of the file, its own or the nearest that it inherits."""
+        named = {f.owner: f for f in reversed(self.source.functions) if f.owner is not None and f.name == name}
+        return next((named[one] for one in self.lineage(owner) if one in named), None)
+
+    def enumeration(self, owner: str) -> bool:
+        """Whether a class of the file is an Enum: calling or indexing it gives a member."""
+        return bool(names.ENUMS & set(self.classes[owner].bases))
+
+    def of_error(self, owner: str, name: str) -> bool:
+        """Whether an attribute is one that an error of the file has from its builtin base: `.args`, `.obj`."""
+        errors = names.ERRORS & self.bases(owner)
+        return any(hasattr(getattr(builtins, base), name) for base in errors)
 
     def fields(self, owner: str) -> list[str]:
         """The annotated names of a class, in order: the fields of a dataclass or a NamedTuple."""
-        body = self.classes[owner].node.body
-        return [s.target.id for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+        body = [s for one in reversed(self.lineage(owner)) for s in self.classes[one].node.body]
+        found = (s.target.id for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name))
+        return list(dict.fromkeys(found))
 
     # --- statements
 
@@ -317,7 +344,8 @@ class Inference:
                     self.execute([child], scope)
                 elif isinstance(child, ast.ExceptHandler | ast.match_case):
                     if isinstance(child, ast.ExceptHandler) and child.name:
-                        self.put(scope.function(), child.name, PLAIN_VALUE)
+                        caught = self.build(child, {None: Value(TENSOR | PLAIN)})  # .args may give back a tensor
+                        self.put(scope.function(), child.name, caught.join(refer("record", child)))
                     self.execute(child.body, scope)
 
     def eval(self, node: ast.expr, scope: Scope) -> Value:

@@ -10,11 +10,14 @@ import builtins
 from collections.abc import Iterator
 
 from orchestrator.policy import names
+from orchestrator.policy.access import names_itself
 from orchestrator.policy.check import Check, Place, Remark
+from orchestrator.policy.evaluate import names_a_type
 from orchestrator.policy.values import Value
 from orchestrator.records import Status
 
 WRITE_A_KERNEL = "move this work into a @triton.jit kernel; the host only allocates, reads shapes and launches"
+IDLE_TORCH = ("torch.manual_seed", "torch.testing", "torch.cuda.manual_seed", "torch.cuda.synchronize")
 DEMO_TORCH = ("torch.manual_seed", "torch.cuda.", "torch.testing", "torch.random", "torch.Generator", "torch.set_print")
 
 
@@ -25,7 +28,7 @@ def name(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
     home = place.scope.resolve(node.id)
     if home is None or (home.is_class and hasattr(builtins, node.id)):  # in a class body it may not be bound yet
         yield from _builtin(check, node, place)
-    elif node.id in check.source.paths and home is check.inference.module:
+    elif node.id in check.source.paths and home.top:
         yield from path(check, node, check.source.paths[node.id], place)
 
 
@@ -38,7 +41,7 @@ def _builtin(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
             yield check.note(node, "print in a kernel writes to the process's output; it is not evidence of anything")
     elif place.kernel and label in names.BUILTINS:
         yield check.forbidden(node, f"the builtin {label} in a kernel", "compute with triton.language alone")
-    elif label in names.BUILTINS or (place.demo and label == "print"):
+    elif label in names.BUILTINS or (place.dead and label == "print"):
         return
     elif hasattr(builtins, label) or label.startswith("__"):
         yield check.forbidden(node, f"the builtin {label} is not allowed", _BUILTIN_ADVICE.get(label, _PLAIN_CODE))
@@ -74,23 +77,44 @@ def attribute(check: Check, node: ast.Attribute, place: Place) -> Iterator[Remar
     """`owner.name`, read; assignments to attributes are in `structure`."""
     if not isinstance(node.ctx, ast.Load):
         return
+    if any(_names_a_type(check, part, place) for part in (node, place.parent)):
+        return
     if place.kernel or place.demo:
         yield from _by_syntax(check, node, place)
         return
     yield from read(check, node, check.value(node.value), node.attr, place)
 
 
+_TYPED = frozenset({"inst", "class", "def", "box", "ctx", "record"})
+
+
+def _names_a_type(check: Check, node: ast.AST, place: Place) -> bool:
+    """The name of a type in a message; that of a kernel's, or of a function of Triton's, tells the interpreter."""
+    if place.kernel or not isinstance(node, ast.Attribute) or not names_a_type(node, place.scope):
+        return False
+    inner = node.value.value if isinstance(node.value, ast.Attribute) else node.value
+    return {ref.kind for ref in check.value(inner).refs} <= _TYPED
+
+
 def read(check: Check, node: ast.AST, owner: Value, label: str, place: Place) -> Iterator[Remark]:
     """Reading attribute `label` of a value, by syntax or by getattr."""
+    if names_itself(owner, label):
+        return
     paths = owner.of("name")
     for ref in paths:
         yield from path(check, node, f"{ref.key}.{label}", place)
     if paths and not owner.tensor:
         return
+    if _fact_of_a_kernel(check, node, owner, label, place.parent):
+        if label == "warmup":
+            yield check.note(node, "warmup compiles a kernel without launching it: grey, allowed")
+        return
     if _hidden(label, owner):
         yield check.forbidden(node, f"the attribute {label} is not for kernel files", "use the public interface")
     elif owner.of("kernel") or owner.of("launcher"):
         yield check.forbidden(node, f"the attribute {label} of a kernel", "launch kernels only as kernel[grid](...)")
+    elif any(owner.of(kind) for kind in ("warmup", "compiled", "metadata", "_init_handles")):
+        yield check.forbidden(node, f"the attribute {label} of a compiled kernel", "read its registers and sizes")
     elif owner.of("partial"):
         yield check.forbidden(node, f"the attribute {label} of a partial", "call it; keep what it holds in names")
     elif owner.tensor:
@@ -99,12 +123,35 @@ def read(check: Check, node: ast.AST, owner: Value, label: str, place: Place) ->
         yield from _of_unknown(check, node, label)
 
 
+_LOGS = frozenset({"debug", "info", "warning", "error"})
+
+
+def _fact_of_a_kernel(check: Check, node: ast.AST, owner: Value, label: str, parent: ast.AST) -> bool:
+    """What may be read of a kernel, and only there: a warmup's call, its registers, the configuration in a log."""
+    kinds = {ref.kind for ref in owner.refs}
+    called = isinstance(parent, ast.Call) and parent.func is node
+    if kinds == {"kernel"} and label == "best_config":
+        return isinstance(node, ast.Attribute) and isinstance(parent, ast.Call) and _logs(check, parent.func)
+    if kinds == {"kernel"}:
+        return label == "warmup" and called
+    if kinds == {"compiled"}:
+        return label in names.COMPILED and (called or label != "_init_handles")
+    return kinds == {"metadata"} and label in names.COMPILED_METADATA
+
+
+def _logs(check: Check, function: ast.expr) -> bool:
+    plain = {ref.kind for ref in check.value(function).refs} == {"method"}
+    return plain and isinstance(function, ast.Attribute) and function.attr in _LOGS
+
+
 def _hidden(label: str, owner: Value) -> bool:
     if label in names.FRAME_ATTRIBUTES:
         return True
     if label.startswith("__"):
-        return not (label == "__name__" or (label == "__init__" and bool(owner.of("super"))))
+        return not (label == "__init__" and bool(owner.of("super")))
     own = owner.of("inst") or owner.of("ctx") or owner.of("class")
+    if owner.of("record") and label in names.RECORD_METHODS:
+        return False
     return label.startswith("_") and not own
 
 
@@ -112,8 +159,6 @@ def _of_tensor(check: Check, node: ast.AST, label: str) -> Iterator[Remark]:
     if label in names.UNVARIED:
         yield check.note(node, f".{label} is the same in every case: what is done where it is another was not seen")
     if label in names.TENSOR_FACTS | names.TENSOR_VIEW_ATTRIBUTES | names.TENSOR_METHODS:
-        return
-    if label == "__name__":  # type(x).__name__ in a message
         return
     if label in names.GREY_METHODS:
         yield _grey_method(check, node, label)
@@ -134,6 +179,8 @@ _HAVING_FIELDS = ("inst", "class", "record", "ctx", "super")
 def _plain(check: Check, owner: Value, label: str) -> bool:
     known = names.PLAIN_ATTRIBUTES | names.TENSOR_FACTS | names.TENSOR_VIEW_ATTRIBUTES | names.TENSOR_METHODS
     if label in known or (label in check.attributes and any(owner.of(kind) for kind in _HAVING_FIELDS)):
+        return True
+    if label in names.RECORD_METHODS and (owner.of("record") or owner.of("inst")):
         return True
     if owner.of("def") and label in names.REGISTERING:
         return True
@@ -159,7 +206,7 @@ def _by_syntax(check: Check, node: ast.Attribute, place: Place) -> Iterator[Rema
     root = node
     while isinstance(root.value, ast.Attribute):
         root = root.value
-    if isinstance(root.value, ast.Name) and root.value.id in check.source.paths and dotted:
+    if isinstance(root.value, ast.Name) and root.value.id in check.source.paths and dotted.split(".")[0] in _ROOTS:
         yield from path(check, node, dotted, place)
     elif node.attr.startswith("_") or node.attr in names.FRAME_ATTRIBUTES:
         yield check.forbidden(node, f"the attribute {node.attr} is not for kernel files", "use the public interface")
@@ -167,22 +214,33 @@ def _by_syntax(check: Check, node: ast.Attribute, place: Place) -> Iterator[Rema
 
 # --- dotted names
 
+_ROOTS = frozenset(module.split(".")[0] for module in names.MODULES)
+
 
 def path(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:
     """A dotted name, resolved through the imports; of a chain of attributes only the whole is judged."""
     if isinstance(place.parent, ast.Attribute) and place.parent.value is node:
         return
     root = dotted.split(".")[0]
+    if dotted in names.CACHING and not isinstance(node, ast.ImportFrom) and not _decorates(check, node, place):
+        yield check.forbidden(node, f"{dotted} called, or kept", f"write @{dotted} above the function that it keeps")
     if dotted in names.MODULES:
         yield from _module(check, node, dotted, place)
     elif root == "torch":
         yield from _torch(check, node, dotted, place)
     elif root == "triton":
         yield from _triton(check, node, dotted, place)
-    elif not _stdlib(dotted) and root in {module.split(".")[0] for module in names.MODULES}:
+    elif not _stdlib(dotted) and root in _ROOTS:
         yield check.forbidden(
             node, f"{dotted} is not on the list of allowed names", "leave it out; compute in a kernel"
         )
+
+
+def _decorates(check: Check, node: ast.AST, place: Place) -> bool:
+    """`@functools.cache`, `@functools.lru_cache(maxsize=None)`: what it keeps is then known by the function."""
+    decorators = [one for function in check.source.functions for one in function.node.decorator_list]
+    called = isinstance(place.parent, ast.Call) and place.parent.func is node and place.parent in decorators
+    return called or node in decorators
 
 
 def _module(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:
@@ -210,7 +268,7 @@ def _torch(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[R
     elif dotted in check.allow:
         yield check.note(node, f"{dotted} computes in torch on the host; this op allows it")
     elif dotted.startswith(names.TORCH_FORBIDDEN):
-        if not (place.demo and dotted.startswith(DEMO_TORCH)):
+        if not (dotted.startswith(DEMO_TORCH if place.demo else IDLE_TORCH) and place.dead):
             yield check.forbidden(
                 node, f"{dotted} reaches state outside the kernel", "leave it out; only launch kernels"
             )
@@ -237,13 +295,20 @@ def _triton(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[
         yield check.note(node, "triton.set_allocator on the host: grey, allowed")
     elif (
         dotted in names.TRITON
+        or dotted in names.KERNEL_TYPES
+        and (place.at_import if isinstance(node, ast.ImportFrom) else _only_annotates(place))
         or dotted == "triton.__version__"
         or dotted.startswith("triton.__version__.")
         and dotted.rpartition(".")[2] in names.PLAIN_ATTRIBUTES
     ):
         return
-    elif not (place.demo and dotted.startswith(names.DEMO_PREFIXES)):
+    elif not (place.dead and dotted.startswith(names.DEMO_PREFIXES)):
         yield check.forbidden(node, f"{dotted} is not on the list of allowed names", "use triton.language and launches")
+
+
+def _only_annotates(place: Place) -> bool:
+    """Whether a name stands in an annotation, and nothing is called there."""
+    return place.annotation and not isinstance(place.parent, ast.Call | ast.Attribute)
 
 
 def _language(check: Check, node: ast.AST, dotted: str, place: Place) -> Iterator[Remark]:

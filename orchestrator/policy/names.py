@@ -32,8 +32,8 @@ MODULES = words(
     triton.language.math triton.language.standard triton.language.core
     triton.runtime triton.runtime.driver triton.runtime.driver.active
     triton.runtime.driver.active.utils triton.tools triton.tools.tensor_descriptor math typing functools
-    dataclasses enum collections collections.abc contextlib itertools logging numbers warnings __future__ packaging
-    packaging.version types"""
+    dataclasses enum collections collections.abc contextlib itertools logging numbers operator warnings __future__
+    packaging packaging.version types"""
 )
 
 STDLIB = {
@@ -41,9 +41,10 @@ STDLIB = {
     "dataclasses": words("dataclass field replace asdict astuple fields"),
     "enum": words("Enum IntEnum StrEnum Flag IntFlag auto unique"),
     "collections": words("OrderedDict defaultdict deque namedtuple Counter"),
-    "contextlib": words("nullcontext contextmanager"),
+    "contextlib": words("nullcontext contextmanager AbstractContextManager"),
     "itertools": words("product chain chain.from_iterable repeat cycle islice zip_longest count"),
     "logging": words("getLogger Logger DEBUG INFO WARNING ERROR CRITICAL NOTSET"),
+    "operator": words("mul add"),
     "numbers": words("Number Integral Real"),
     "types": words("SimpleNamespace"),
     "warnings": words("warn filterwarnings simplefilter"),
@@ -98,10 +99,13 @@ QUERIES = words(
     torch.xpu.current_device torch.xpu.get_device_properties torch.accelerator.current_accelerator
     torch.accelerator.is_available torch.accelerator.current_device_index torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.fp32_precision torch.backends.cudnn.allow_tf32 torch.compiler.is_compiling
+    torch.jit.is_scripting torch.jit.is_tracing
     torch.autograd.function.FunctionCtx torch.FloatTensor torch.LongTensor torch.IntTensor torch.BoolTensor
     torch.HalfTensor torch.BFloat16Tensor torch.autograd.Function torch.nn.Module torch.library.wrap_triton
-    torch.cuda.set_device torch.ops.aten.is_non_overlapping_and_dense"""
+    torch.cuda.set_device torch.ops.aten.is_non_overlapping_and_dense torch._check torch._check_value
+    torch._check_type torch._check_index torch._check_not_implemented torch._assert"""
 )
+CHECKS = frozenset(name for name in QUERIES if name.startswith(("torch._check", "torch._assert")))  # of plain values
 ASKING = words(  # what may fail where there is no device, and may stand in a try
     """torch.device torch.cuda.current_device torch.cuda.get_device_properties torch.cuda.get_device_capability
     torch.cuda.get_device_name torch.cuda.is_available torch.cuda.device_count torch.accelerator.current_accelerator
@@ -148,6 +152,7 @@ TRITON = words(
     triton.runtime.driver.active.utils.get_device_properties triton.tools.tensor_descriptor.TensorDescriptor
     triton.tools.tensor_descriptor.TensorDescriptor.from_tensor triton.tools.tensor_descriptor"""
 )
+KERNEL_TYPES = words("triton.JITFunction triton.runtime.JITFunction")  # to annotate with, no more
 LANGUAGE = "triton.language"
 NAN_MODES = "triton.language.PropagateNan"  # an enumeration, for tl.maximum and tl.minimum
 CONSTEXPR = frozenset({"triton.constexpr", "triton.language.constexpr"})
@@ -179,7 +184,9 @@ DECORATORS = TORCH_DECORATORS | words(
 CACHING = frozenset({"functools.lru_cache", "functools.cache"})
 REGISTERING = frozenset({"register_fake", "register_autograd"})  # attributes of the file's own custom_op
 ENUMS = words("enum.Enum enum.IntEnum enum.StrEnum enum.Flag enum.IntFlag")
-BASES = ENUMS | words("torch.autograd.Function torch.autograd.function.Function torch.nn.Module typing.NamedTuple")
+BASES = ENUMS | words(
+    "torch.autograd.Function torch.autograd.function.Function torch.nn.Module typing.NamedTuple typing.TypedDict"
+)
 MEMBERS = frozenset({"str", "int"})  # what an enumeration's members may be besides
 PLAIN_BASES = words("object typing.Protocol typing.Generic")
 AUTOGRAD = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
@@ -253,8 +260,15 @@ MUTATORS = {  # method of a container -> positions of the arguments it stores
     "add": (0,),
     "appendleft": (0,),
 }
+# Facts of a kernel that warmup compiled; what else it has launches (run, function, [grid]) or is its code.
+COMPILED = words("n_regs n_spills metadata _init_handles")
+COMPILED_METADATA = words("shared num_warps num_stages num_ctas")
+RECORD_METHODS = words("_replace _asdict")  # of a named tuple
 NN_MODULE_ATTRIBUTES = words("training register_buffer register_parameter extra_repr")
 CTX_METHODS = words("""save_for_backward mark_non_differentiable mark_dirty set_materialize_grads""")
+TYPE_NAMES = frozenset({"__name__", "__qualname__"})  # of a type or a function: a text
+CLASS_MAGIC = words("__slots__ __doc__ __match_args__")  # what a class body may assign besides plain names
+MODULE_MAGIC = words("__all__ __version__ __author__ __email__ __license__ __copyright__ __doc__ __date__ __status__")
 FRAME_ATTRIBUTES = words(
     """gi_frame cr_frame ag_frame tb_frame tb_next f_back f_globals f_locals f_builtins f_code gi_code cr_code
     func_globals func_code mro handle"""
@@ -270,14 +284,15 @@ BUILTINS = words(
     OSError UserWarning DeprecationWarning RuntimeWarning FutureWarning Warning ArithmeticError ZeroDivisionError
     LookupError MemoryError __debug__"""
 )
+ERRORS = frozenset(name for name in BUILTINS if name.endswith(("Error", "Warning", "Exception")))
 # In a kernel: what Triton knows, and what takes numbers. Its interpreter runs the body as Python, with all its reach.
 KERNEL_BUILTINS = words(
     """range float int bool min max pow sum list tuple len abs all any round divmod isinstance enumerate zip reversed
     print"""
 ) | frozenset(name for name in BUILTINS if name.endswith(("Error", "Exception")))
-TENSOR_SAFE_BUILTINS = words(
+TENSOR_SAFE_BUILTINS = ERRORS | words(
     """isinstance type callable list tuple dict set enumerate zip map filter reversed iter next getattr hasattr len
     slice super issubclass"""
-) | frozenset(name for name in BUILTINS if name.endswith(("Error", "Warning", "Exception")))
+)
 ITEM_BUILTINS = frozenset({"int", "float", "bool"})  # `.item()` by another name
 DEMO_PREFIXES = ("triton.testing", "torch.testing")

@@ -13,6 +13,7 @@ from orchestrator.policy import classes, names
 from orchestrator.policy.check import Check, Place, Remark
 from orchestrator.policy.mentions import WRITE_A_KERNEL, path
 from orchestrator.policy.values import bound_by
+from orchestrator.records import Finding, Status
 from orchestrator.source import is_demo
 
 AT_IMPORT = (
@@ -47,7 +48,10 @@ def imported(check: Check, node: ast.Import | ast.ImportFrom, place: Place) -> I
             if item.path.endswith(".*"):
                 yield check.forbidden(node, "import * hides which names the file uses", "import names one by one")
             else:
-                yield from _one_import(check, node, item.bound, item.path, item.module, place)
+                unused = place.at_import and item.bound not in check.mentioned and "._" not in item.path
+                for remark in _one_import(check, node, item.bound, item.path, item.module, place):
+                    if not (unused and isinstance(remark, Finding) and remark.status is Status.FALLBACK):
+                        yield remark
 
 
 def _one_import(check: Check, node: ast.stmt, bound: str, dotted: str, module: str, place: Place) -> Iterator[Remark]:
@@ -72,7 +76,7 @@ def _misleading(bound: str, dotted: str) -> bool:
 
 
 def _unknown_module(check: Check, node: ast.stmt, module: str, place: Place) -> Iterator[Remark]:
-    if place.demo and module == "triton.testing":
+    if place.demo and (module == "triton.testing" or module.split(".")[0] not in ("torch", "triton", "")):
         return
     if module.startswith("torch.") and not module.startswith(names.TORCH_FORBIDDEN):
         yield check.fallback(node, f"{module} computes in torch", WRITE_A_KERNEL)
@@ -185,7 +189,11 @@ def stored_attribute(check: Check, node: ast.Attribute, place: Place) -> Iterato
         return
     owner = check.value(node.value)
     own = bool(owner.refs) and all(ref.kind in ("ctx", "inst") for ref in owner.refs) and not owner.tensor
-    if own and not node.attr.startswith("__"):
+    known = check.inference
+    hides = any(
+        known.of_error(str(ref.key), node.attr) or known.method(str(ref.key), node.attr) for ref in owner.of("inst")
+    )
+    if own and not node.attr.startswith("__") and not hides:
         return
     advice = "assign to plain names; attributes only on ctx of an autograd.Function or self of an nn.Module"
     yield check.forbidden(node, f"assignment to the attribute {node.attr}", advice)
@@ -224,11 +232,16 @@ def rebound(check: Check) -> Iterator[Remark]:
 
 
 def builtin_names(check: Check) -> Iterator[Remark]:
-    """A builtin that is refused is not bound at the top either: where that never runs, the name is the builtin."""
+    """A builtin that is refused is not bound at the top either: where that never runs, the name is the builtin.
+
+    Nor is what Python reads there: by another `__name__` the block under `__main__` would run in the judge.
+    """
     for label in sorted(check.inference.module.names - names.BUILTINS - {"input"}):
-        if hasattr(builtins, label) and not label.startswith("__"):
+        magic = label.startswith("__") and label.endswith("__")
+        if label not in names.MODULE_MAGIC if magic else hasattr(builtins, label):
             node = next(node for node in ast.walk(check.source.tree) if label in bound_by(node))
-            yield check.forbidden(node, f"the name {label} at the top of the file is a builtin's", "name it otherwise")
+            whose = "Python's" if magic else "a builtin's"
+            yield check.forbidden(node, f"the name {label} at the top of the file is {whose}", "name it otherwise")
 
 
 def _targets(node: ast.AST) -> set[str]:
@@ -273,7 +286,27 @@ def function(check: Check, node: ast.FunctionDef, place: Place) -> Iterator[Rema
         yield check.forbidden(node, f"the magic method {node.name}", advice)
     info = check.inference.functions[node]
     for decorator, dotted in zip(node.decorator_list, info.decorators, strict=True):
+        if dotted in names.DECORATORS and not place.demo and not _is_decorator(check, decorator, dotted):
+            yield check.forbidden(decorator, f"{dotted} by a name that stands for something else", MUST_BE_DEFS)
         if dotted in names.DECORATORS or check.source.function(dotted) or check.value(decorator).of("registrar"):
             continue
         if not dotted.startswith("torch."):  # torch names are judged where they stand
             yield check.forbidden(decorator, "a decorator that is not on the list", "use triton.jit, triton.autotune")
+
+
+def _is_decorator(check: Check, node: ast.expr, dotted: str) -> bool:
+    """Whether a decorator's name is, where it stands, what the file imports under that name."""
+    value = check.value(node.func if isinstance(node, ast.Call) else node)
+    known = {str(ref.key) for ref in value.refs if ref.kind in ("name", "builtin")}
+    others = len(known) < len(value.refs) or not known <= names.DECORATORS or value.tensor
+    return not others and (dotted != "triton.jit" or known <= {dotted})
+
+
+def wrapped(check: Check, node: ast.Name, place: Place) -> Iterator[Remark]:
+    """`kernel = triton.jit(f)`: f itself stays a function that Python runs, and nothing judges its body as such."""
+    source = check.source
+    own = node.id in {kernel.name for kernel in source.kernels if "triton.jit" not in kernel.decorators}
+    if own and isinstance(node.ctx, ast.Load) and place.scope.resolve(node.id) is check.inference.module:
+        call = place.parent
+        if not (isinstance(call, ast.Call) and node in call.args and source.dotted(call.func) == "triton.jit"):
+            yield check.forbidden(node, f"{node.id} is more than what triton.jit({node.id}) is given", MUST_BE_DEFS)

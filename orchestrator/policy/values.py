@@ -11,6 +11,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from orchestrator.source import is_demo
+
 TENSOR, CACHED, ADDRESS, PLAIN = 1, 2, 4, 8  # CACHED: outlives the call; ADDRESS: comes from data_ptr()
 
 Callable_: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -188,6 +190,11 @@ class Scope:
             scope = scope.parent
         return None
 
+    @property
+    def top(self) -> bool:
+        """Whether it is the module's, or that of a block under `__main__`."""
+        return isinstance(self.node, ast.Module | ast.If)
+
     def function(self) -> Scope:
         """The nearest scope that is not a comprehension."""
         scope = self
@@ -239,6 +246,9 @@ def _bind(node: ast.AST, scope: Scope, found: dict[ast.AST, Scope]) -> None:
     if isinstance(node, Callable_ | ast.ClassDef | Comprehension):
         for child in _outer(node):
             _bind(child, scope, found)
+        _open(node, scope, found)
+        return
+    if is_demo(node) and isinstance(scope.node, ast.Module):  # it never runs: nothing else sees what it binds
         _open(node, scope, found)
         return
     for child in ast.iter_child_nodes(node):

@@ -1,4 +1,4 @@
-# status: FALLBACK | an unused torch reference in the file
+# status: FORBIDDEN | a class whose __class__ is a property, and has a tensor for its name
 import torch
 import triton
 import triton.language as tl
@@ -22,9 +22,18 @@ def _launch(x, w, eps):
     return y
 
 
-def reference(x, w, eps):
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w
+class Name:
+    def __init__(self, t):
+        self.t = t
+
+    @property
+    def real(self):
+        return self.t
+
+
+class Fake:
+    __class__ = property(lambda self: Name(1))
 
 
 def rmsnorm_triton(x, w, eps=1e-6):
-    return _launch(x, w, eps)
+    return _launch(Fake().__class__.__name__ * 2, w, eps)
