@@ -244,7 +244,8 @@ def _configs(node: ast.expr | None, module: Scope, source: Source) -> tuple[list
     if isinstance(node, ast.Name):
         node = next(iter(module.meanings(node.id)), None)
     if isinstance(node, ast.List):
-        return [node], len(node.elts)
+        starred = any(isinstance(one, ast.Starred) for one in node.elts)
+        return [node], None if starred else len(node.elts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         function = source.function(node.func.id)
         return ([function.node] if function is not None else []), None
