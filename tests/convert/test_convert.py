@@ -78,7 +78,7 @@ async def test_sizes_are_told_apart_and_varied(
     assert op.spec.tolerance["float32"].atol < 1e-4
 
 
-def test_a_script_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
+async def test_a_script_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
     noted = tmp_path / "pid"
     with pytest.raises(UsageError, match="took more than 1 s"):
         tracing.traced(

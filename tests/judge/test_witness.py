@@ -29,7 +29,7 @@ SHAPES = ((4, 130), (130,))
 # Honest kernels that cannot run here, and the part of the message that says so.
 NEEDS_A_GPU = {
     "0 active drivers": """k05_autotune autotune_lambda_grid config_helper config_lists backend_query
-        driver_properties swizzle_matmul config_by_stars""",
+        driver_properties swizzle_matmul config_by_stars warmed_up""",
     "CUDA": "cached_count_dict lru_cache_count persistent xpu_properties",
     "NVIDIA driver": "cached_count_dict lru_cache_count persistent xpu_properties",
     "Expected a cuda device": "device_guard",
