@@ -10,8 +10,6 @@ from types import ModuleType
 
 import pytest
 
-from orchestrator.records import Status
-
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 # A package as the public ones are: helpers elsewhere, a decorator of its own, questions about the machine.
