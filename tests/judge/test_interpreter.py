@@ -52,6 +52,17 @@ def test_the_fault_shows_without_the_repair(name: str, case: str) -> None:
         assert outcomes(name, False)[case] != "", "no fault to repair: the versions of the repair can be narrowed"
 
 
+def test_what_the_test_file_makes_its_inputs_with_is_met_on_the_cpu() -> None:
+    """Its values by rows come from torch.logspace, on the device that a tensor says."""
+    code = (
+        "import torch\nfrom orchestrator.judge import interpreter\ninterpreter.stand_in()\n"
+        "x = torch.randn(3, 4)\nprint((x * torch.logspace(-2, 2, 3, device=x.device)[:, None]).shape)"
+    )
+    environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": str(HERE.parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "torch.Size([3, 4])", done.stderr[-2000:]
+
+
 def main() -> None:
     """Runs a zoo file's cases in this process and prints the outcomes as JSON."""
     from orchestrator.judge import interpreter

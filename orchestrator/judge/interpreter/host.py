@@ -53,8 +53,8 @@ _AS_TRITON_SAYS = {
     "mem_bus_width": 5120,
 }
 _FACTORIES = (
-    "arange empty empty_like empty_permuted empty_strided eye full full_like linspace ones ones_like rand rand_like"
-    " randint randn randn_like scalar_tensor tensor as_tensor zeros zeros_like"
+    "arange empty empty_like empty_permuted empty_strided eye full full_like linspace logspace ones ones_like rand"
+    " rand_like randint randn randn_like scalar_tensor tensor as_tensor zeros zeros_like"
 )
 _METHODS = "new_empty new_empty_strided new_full new_ones new_tensor new_zeros"
 
