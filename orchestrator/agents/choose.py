@@ -55,8 +55,7 @@ def choose(
 
     op_recorded is the op's folder of recorded replies, if it has one. With `given` a person's kernel comes first: what
     was recorded answers other prompts, so `auto` takes nobody instead. `needs` is said to whoever asks for several ops
-    and has no model. Raises UsageError: an unknown name, a key that
-    is missing, or nothing for `auto` to take.
+    and has no model. Raises UsageError: an unknown name, a key that is missing, or nothing for `auto` to take.
     """
     check_name(name)
     chosen, why = _auto(op_recorded, single_op, given, needs) if name == "auto" else (name, "asked for")

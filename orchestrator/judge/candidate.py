@@ -234,10 +234,8 @@ class Candidate:
             wanted: list[Form] = [
                 (tuple(int(size) for size in one["shape"]), torch_dtype(one["dtype"]), None) for one in results
             ]
-            for shape, dtype, _ in wanted:
-                torch.empty(
-                    shape, dtype=dtype, device="meta"
-                )  # no tensor has negative sizes, or more than fit a number
+            for shape, dtype, _ in wanted:  # no tensor has negative sizes, or more than fit a number
+                torch.empty(shape, dtype=dtype, device="meta")
         except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise self._forged("its description of the results is malformed") from error
         placed, total = slots(wanted)
